@@ -17,10 +17,10 @@ import httpx
 import pytest
 import sqlalchemy
 
-from backend.settings import load_settings
 from backend.workspace import ExportChoice, Workspace
 from db.queries import run_queries
 from research.bench.generated_store import generate
+from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.serving import serving
 
 PASSWORD = "a long password"
@@ -65,7 +65,7 @@ SENT: dict[str, list[dict[str, Any]]] = {
 
 
 def world(folder: Path, acts: Sequence[tuple[str, str | None, str]]) -> Workspace:
-    workspace = Workspace(load_settings({"data_directory": str(folder)}, {}))
+    workspace = workspace_in(folder)
     generate(workspace.store, 12)
     with workspace.store.writing() as session:
         for kind, parameters in (("duplicates", {"threshold": 0.9, "pictures": 12}), ("map", {})):

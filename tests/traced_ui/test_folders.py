@@ -15,21 +15,17 @@ from backend.datasets.safe_files import locations
 from backend.errors import SettingsError, UnsafePath
 from backend.jobs.export_choice import ExportChoice
 from backend.options import INPUT_FILE, ComposedOptions, Options
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
 from tests.datasets.reading.test_hub_download import HOSTILE
 from tests.fixtures.hub_server import Repository, dataset_hub
+from tests.traced_ui.conftest import workspace_in
 from traced_ui.server import create_app
-
-
-def opened(tmp_path: Path, **settings: object) -> Workspace:
-    return Workspace(load_settings({"data_directory": str(tmp_path / "state"), **settings}, {}))
 
 
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Workspace]:
-    workspace = opened(
+    workspace = workspace_in(
         tmp_path, import_root=[str(tmp_path / "in")], export_root=[str(tmp_path / "out")]
     )
     workspace.jobs.import_dataset(malformed(tmp_path / "in" / "pairs"))
@@ -46,7 +42,7 @@ def secret(folder: Path) -> Path:
 
 
 def test_only_addresses_that_the_administrator_names_are_imported_from(tmp_path: Path) -> None:
-    team = opened(tmp_path, import_root=["s3://shop/in", str(tmp_path / "in")])
+    team = workspace_in(tmp_path, import_root=["s3://shop/in", str(tmp_path / "in")])
     team.confine()
     guard = team.jobs.guard
     assert guard is not None
@@ -104,7 +100,7 @@ def test_options_that_name_files_have_a_type_that_is_checked(kind: Any) -> None:
 
 def test_exports_are_not_imported_from_a_page(tmp_path: Path) -> None:
     """They belong to those who started them."""
-    team = opened(tmp_path, import_root=[str(tmp_path)], export_root=[str(tmp_path / "out")])
+    team = workspace_in(tmp_path, import_root=[str(tmp_path)], export_root=[str(tmp_path / "out")])
     team.confine()
     for folder in ("out/of-ada", "out", "."):
         with pytest.raises(UnsafePath, match="exports are not imported"):
@@ -163,7 +159,7 @@ def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: 
 
 
 def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> None:
-    workspace = opened(tmp_path)
+    workspace = workspace_in(tmp_path)
     create_app(workspace, None, login=True)
     state = tmp_path / "state"
     for place in (secret(tmp_path / "private"), state / "exports", tmp_path):
@@ -184,7 +180,7 @@ def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> N
 
 
 def test_a_server_without_login_is_not_restricted(tmp_path: Path) -> None:
-    workspace = opened(tmp_path, import_root=[str(tmp_path / "in")])
+    workspace = workspace_in(tmp_path, import_root=[str(tmp_path / "in")])
     create_app(workspace, None, login=False)
     started = workspace.jobs.start("import", None, path=str(malformed(tmp_path / "anywhere")))
     workspace.jobs.background.wait(250)
@@ -231,7 +227,7 @@ def test_an_address_that_the_administrator_allows_is_fetched_by_a_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locations, "_PAUSES", ())
-    team = opened(tmp_path, import_root=["https://192.0.2.1/in"])
+    team = workspace_in(tmp_path, import_root=["https://192.0.2.1/in"])
     team.confine()
     started = team.jobs.start("import", None, path="https://192.0.2.1/in/a.csv")
     team.jobs.background.wait(250)

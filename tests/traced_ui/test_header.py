@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import malformed
 from tests.fixtures.features import needs
+from tests.traced_ui.conftest import workspace_in
 from traced_ui import rooms
 from traced_ui.server import create_app
 
@@ -57,8 +57,8 @@ def test_earlier_addresses_lead_to_their_page(client: TestClient, before: str, a
 
 
 def test_they_carry_the_path_of_a_proxy(tmp_path: Path) -> None:
-    workspace = Workspace(load_settings({"data_directory": str(tmp_path), "root_path": "/c"}, {}))
-    client = TestClient(create_app(workspace), follow_redirects=False)
+    app = create_app(workspace_in(tmp_path, root_path="/c"))
+    client = TestClient(app, follow_redirects=False)
     for start in ("", "/c"):  # whether the proxy takes the path off
         assert client.get(f"{start}/?tab=team").headers["location"] == "/c/team"
         assert client.get(f"{start}/team").status_code == 200

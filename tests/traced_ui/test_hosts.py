@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from backend.settings import load_settings
-from backend.workspace import Workspace
 from tests.datasets.folders import malformed
+from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.serving import serving
 
 ELSEWHERE = "http://evil.example"
@@ -19,15 +18,8 @@ ELSEWHERE = "http://evil.example"
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("hosts")
-    workspace = Workspace(
-        load_settings(
-            {
-                "data_directory": str(folder / "state"),
-                "allow_host": "Curator.example, [fd00::7], proxy.example:8443",
-            },
-            {},
-        )
-    )
+    names = "Curator.example, [fd00::7], proxy.example:8443"
+    workspace = workspace_in(folder, allow_host=names)
     workspace.jobs.import_dataset(malformed(folder / "pairs"))
     with serving(workspace) as address:
         yield address
@@ -94,15 +86,13 @@ def test_posts_from_other_pages_are_refused(address: str, headers: dict[str, str
         assert "access-control-allow-origin" not in answered
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [{"Origin": ELSEWHERE}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
-     {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}],
-)  # fmt: skip
-def test_other_pages_can_neither_read_nor_frame_the_app(
-    address: str, headers: dict[str, str]
-) -> None:
-    assert send(address, "/gradio_api/info", headers)[0] == 403
+def test_other_pages_can_neither_read_nor_frame_the_app(address: str) -> None:
+    for headers in (
+        {"Origin": ELSEWHERE},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    ):
+        assert send(address, "/gradio_api/info", headers)[0] == 403, headers
 
 
 def test_a_preflight_from_elsewhere_allows_nothing(address: str) -> None:

@@ -1,7 +1,6 @@
 """The Datasets page has a field for every option that a refused import asks for."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,16 @@ from backend.workspace import Workspace
 from tests.traced_ui.pages import Page
 from traced_ui import dataset_settings, datasets, queue_panel, transfers
 from traced_ui.dataset_jobs import DatasetJobs, imported_note
-from traced_ui.import_form import HIDE, LABELS, TAKE, TICKS, UNCAPTIONED, element, import_options
+from traced_ui.import_form import (
+    HIDE,
+    INSIDE,
+    LABELS,
+    TAKE,
+    TICKS,
+    UNCAPTIONED,
+    element,
+    import_options,
+)
 from traced_ui.jobs import job_html
 from traced_ui.messages import note
 from traced_ui.page_dataset import PageDataset
@@ -108,50 +116,23 @@ def click_of(workspace: Workspace, button: str) -> Any:
     return function
 
 
-def click_on_page(workspace: Workspace, path: str, **entered: Any) -> Sequence[Any]:
-    """What a click on *Import* with these fields answers: the job, its status, …"""
+def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
+    """The job that a click on *Import* with these fields begins."""
     function = click_of(workspace, "import-start")
     by_id = {component.elem_id: component for component in function.inputs}
     fields = {element(name): value for name, value in {"path": path, **entered}.items()}
-    values = [fields.get(id, by_id[id].value) for id in by_id]
-    answer: Sequence[Any] = function.fn(*values)
-    return answer
+    job, *_ = function.fn(*(fields.get(id, by_id[id].value) for id in by_id))
+    return int(job)
 
 
-def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
-    """Click *Import* with these fields; the job."""
-    return int(click_on_page(workspace, path, **entered)[0])
-
-
-def test_a_mistyped_path_is_refused_before_it_becomes_a_job(workspace: Workspace) -> None:
-    started, status, *_ = click_on_page(workspace, "/no/such/folder-at-all")
-    assert started is None
-    assert "There is no file or folder" in status
-    assert workspace.jobs.recent() == []
-
-
-def test_captions_inside_images_and_subsets_can_be_imported(
+def test_a_refused_import_names_the_field_of_its_subsets(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    picture = Image.new("RGB", (30, 20), "red")
-    exif = picture.getexif()
-    exif[0x010E] = "A red field."
-    (tmp_path / "inside").mkdir()
-    picture.save(tmp_path / "inside" / "a.jpg", exif=exif)
-    path = str(tmp_path / "inside")
-    without = ended(workspace, begin_on_page(workspace, path))
-    assert "“Captions are embedded in the images”" in str(job_html(without))
-    done = ended(
-        workspace, begin_on_page(workspace, str(tmp_path / "inside"), captions_inside=True)
-    )
-    assert captions(workspace, done.result["dataset_id"]) == ["A red field."]
     folder = folder_of(tmp_path / "hub", b"image,caption\na.png,A dog\n")
     card = {"configs": [{"config_name": c, "data_files": "captions.csv"} for c in ("en", "de")]}
     (folder / "README.md").write_text(f"---\n{json.dumps(card)}\n---\n")
     refused = ended(workspace, begin_on_page(workspace, str(folder)))
-    assert "Choose one: en, de. State it under “Subset”." in str(job_html(refused))
-    done = ended(workspace, begin_on_page(workspace, str(folder), subset="de"))
-    assert captions(workspace, done.result["dataset_id"]) == ["A dog"]
+    assert f"“{LABELS['subset']}”" in str(job_html(refused))
 
 
 def test_pictures_without_captions_are_imported_where_that_is_ticked(
@@ -162,7 +143,8 @@ def test_pictures_without_captions_are_imported_where_that_is_ticked(
     assert captions(workspace, done.result["dataset_id"]) == [""]
     (folder / "captions.csv").unlink()
     refused = ended(workspace, begin_on_page(workspace, str(folder)))
-    assert f"“{TICKS[UNCAPTIONED]}”" in str(job_html(refused))
+    for tick in (UNCAPTIONED, INSIDE):
+        assert f"“{TICKS[tick]}”" in str(job_html(refused))
     update = DatasetJobs(workspace).watch(refused.id, None, "")
     assert update.options.open  # the fold with the tick
 

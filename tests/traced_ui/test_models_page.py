@@ -14,7 +14,7 @@ from tests.fixtures.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from traced_ui import models_page
 from traced_ui.model_cards import ModelCards, cards_html, chosen_for
-from traced_ui.models_page import done_message, models_html
+from traced_ui.models_page import models_html
 
 __all__ = ["checkpoint", "hub"]  # fixtures
 
@@ -127,44 +127,31 @@ def row_of(table: str, model: str) -> str:
 
 def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace, hub: Hub) -> None:
     page = ModelsPage(workspace)
-    started = page.click("download", NAME)
-    assert started["timer"].active
-    assert NAME in started["models-message"]
+    assert page.click("download", NAME)["timer"].active
     brought = page.ended(NAME)
-    assert f"On this machine now: {NAME} at {COMMIT[:12]}." in brought["models-message"]
     assert not brought["timer"].active
+    assert COMMIT[:12] in brought["models-message"]
     assert workspace.models.view(NAME).is_here
 
     page.click("probe", f" {NAME} ")
     measured = page.ended(NAME)
-    probe = workspace.models.view(NAME).probe
-    assert probe is not None
-    message = done_message(
-        "probe", {"model": NAME, "seconds": probe.seconds, "memory": probe.memory}
-    )
-    assert html.unescape(measured["models-message"]).count(message) == 1
+    assert workspace.models.view(NAME).probe is not None
     assert "not measured" not in row_of(measured["models-table"], NAME)
     assert "not measured" in row_of(measured["models-table"], "fast")
 
     answer = page.click("default", NAME)
     assert workspace.models.default() == NAME
-    assert f"scored with '{NAME}'" in html.unescape(answer["models-message"])
     assert '"chip">for new datasets' in row_of(answer["models-table"], NAME)
     assert '"chip">for new datasets' not in row_of(answer["models-table"], "embedded")
-
     assert 'data-model-action="download"' not in row_of(answer["models-table"], NAME)
     assert 'data-model-action="remove"' in row_of(answer["models-table"], NAME)
+
     shown = page.click("remove", NAME)
     assert shown["models-removal"]["visible"]
-    question = html.unescape(shown["models-removal-question"])
-    assert f"Remove '{NAME}' from this machine?" in question
-    assert "It is the model for new datasets; the embedded one will take its place." in question
-    assert workspace.models.view(NAME).is_here  # nothing is removed without confirmation
+    assert f"'{NAME}'" in html.unescape(shown["models-removal-question"])
+    assert workspace.models.view(NAME).is_here, "nothing is removed without confirmation"
     removed = page.click("removal-sure", "fast")
     assert not removed["models-removal"]["visible"]
-    message = html.unescape(removed["models-message"])
-    assert f"'{NAME}' is removed" in message
-    assert "The model for new datasets is the embedded one again." in message
     assert 'data-model-action="download"' in row_of(removed["models-table"], NAME)
     assert '"chip">for new datasets' in row_of(removed["models-table"], "embedded")
     assert not workspace.models.view(NAME).is_here

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from backend.datasets.reading.pair_checks import derived_id, pair_name
-from db.queries import dataset_queries, pair_queries
 from db.queries.pair_queries import NewPair
+from tests.db.building import add_pairs
 from tests.traced_ui.conftest import workspace_in
 from tests.traced_ui.pages import Page
 
@@ -16,9 +16,7 @@ DIGEST = re.compile(r"a/\d\.png:[0-9a-f]{12}")
 def test_no_digest_is_read(tmp_path: Path) -> None:
     workspace = workspace_in(tmp_path)
     rows = [NewPair(derived_id(f"a/{i}.png", "a cat"), f"a/{i}.png", "a cat") for i in range(4)]
-    with workspace.store.writing() as session:
-        dataset = dataset_queries.create_dataset(session, "cats", "/data/cats", "/data/cats")
-        pair_queries.add_pairs(session, dataset.id, rows)
+    add_pairs(workspace.store.opened, "cats", rows)
     page = Page(workspace)
     acts = ("skip", "correct", "undo", "redo", "history", "grid")
     said = "".join(page.press(action) + "".join(page.shown.values()) for action in acts)
@@ -44,9 +42,7 @@ def test_captions_of_one_picture_have_names_of_their_own(tmp_path: Path) -> None
     workspace = workspace_in(tmp_path)
     texts = ("a cat", "a dog", "")
     rows = [NewPair(derived_id("1.png", text), "1.png", text) for text in texts]
-    with workspace.store.writing() as session:
-        dataset = dataset_queries.create_dataset(session, "cats", "/data/cats", "/data/cats")
-        pair_queries.add_pairs(session, dataset.id, rows)
+    add_pairs(workspace.store.opened, "cats", rows)
     page = Page(workspace, review="all")
     for view in ("grid", "table"):
         page.press(view)

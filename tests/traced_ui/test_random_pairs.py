@@ -11,7 +11,6 @@ import pytest
 from backend.engine.statistics.stopping import ENOUGH
 from backend.review.charts import progress_of
 from backend.review.queue import LEAST_MIXED, MIXED_EVERY
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import pair_queries, verdict_acts
 from research.bench.generated_store import generate
@@ -156,7 +155,7 @@ def test_they_are_left_out_on_request_in_other_queues_and_in_small_datasets(
     assert not is_mixed(Page(workspace, order="random"))
     assert not is_mixed(Page(workspace, p_error_from="0.0001"))
     assert not is_mixed(Page(workspace, review="all"))
-    small = Workspace(load_settings({"data_directory": str(tmp_path / "small")}, {}))
+    small = workspace_in(tmp_path / "small")
     generate(small.store, LEAST_MIXED - 1)
     asking = next(pair for pair in order_of(small, "p_error") if pair % MIXED_EVERY == 0)
     assert not is_mixed(Page(small))

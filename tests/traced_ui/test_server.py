@@ -93,6 +93,7 @@ def test_the_security_policy_allows_no_other_server(client: TestClient, path: st
     assert "default-src 'self'" in policy
     assert "http" not in policy, "no other server is named"
     assert "frame-ancestors 'self'" in policy
+    assert headers["x-frame-options"] == "SAMEORIGIN"
     assert headers["x-content-type-options"] == "nosniff"
 
 
