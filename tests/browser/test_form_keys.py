@@ -1,16 +1,12 @@
 """Keys while a form control has the focus, and after a choice in one."""
 
 import re
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from backend.engine.correction.suggestion_chance import is_worth_an_offer
-from backend.review.views import PairView
-from db.queries.queue_filter import QueueFilter
 from tests.browser.conftest import Site, held
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import EDITOR, decisions, wait_until_ready, wait_until_saved
@@ -191,26 +187,6 @@ def test_after_a_choice_the_keys_act_on_the_board(page: Page) -> None:
     with page.expect_response("**/review/acts"):
         page.keyboard.press("Enter")
     expect(field).not_to_be_focused()
-
-
-def could_be_offered(view: PairView) -> int:
-    """How many of the first corrections read like captions."""
-    corrections = view.suggestions.corrections[:3]
-    return sum(is_worth_an_offer(view.caption, each.caption, 1, 0.9, 0.0) for each in corrections)
-
-
-def test_each_suggestion_that_helps_is_taken_by_one_key(page: Page, site: Site) -> None:
-    with site.workspace() as workspace:
-        rows = workspace.review.queue_page(QueueFilter(1, "all"), limit=40).rows
-        views = map(workspace.review.open_pair, (row.pair_id for row in rows))
-        pair = next(view.pair_id for view in views if could_be_offered(view) >= 2)
-    (file,) = (site.folder / "state").glob("*.db")
-    with sqlite3.connect(file) as database:
-        likely_right = "UPDATE suggestions SET p_before = 0.9, p_after = 0.0 WHERE pair_id = ?"
-        database.execute(likely_right, (pair,))
-    page.goto(f"{site.address}/?pair={pair}")
-    second = page.locator("#traced-stage [data-action=suggestion-2]")
-    expect(second).to_be_visible()
 
 
 def test_a_held_arrow_moves_by_each_repeat(page: Page, site: Site) -> None:

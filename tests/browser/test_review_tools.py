@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, go_to, opened_page
+from tests.browser.conftest import Site, opened_page
 from tests.browser.test_main_job import pair_of, press
 from tests.fixtures.features import needs
 
@@ -127,32 +127,7 @@ def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     theirs.locator("[data-action=delete-view]").click()
     expect(colleague.locator("#traced-toast")).to_contain_text("was deleted")
     expect(theirs.locator(".views")).to_have_count(0)
-    theirs.get_by_role("button", name="Remove the filter Match").click()
-    expect(theirs.locator(".chips.set")).to_have_count(0)
-    expect(colleague).not_to_have_url(re.compile("s_0_to"))
     colleague.close()
-
-
-def test_progress_tells_what_the_chances_say_until_a_sample_is_large_enough(page: Page) -> None:
-    reviewed = page.locator("#traced-queue .progress").first
-    before = reviewed.text_content() or ""
-    page.locator("#traced-queue [data-filter=order]").select_option("random")
-    expect(page.locator("#traced-queue")).to_contain_text("A random sample")
-    for key in "aadaa":
-        press(page, key)
-    go_to(page, "progress")
-    cards = page.locator("#progress-cards")
-    expect(cards).to_contain_text("Errors left")
-    expect(cards).to_contain_text("by the model alone")
-    expect(page.locator("#progress-left .js-plotly-plot")).to_be_visible()
-    expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
-    go_to(page, "review")
-    for _ in range(5):
-        now = reviewed.text_content() or ""
-        page.keyboard.press("z")
-        expect(page.locator("#traced-toast")).to_contain_text("Undone")
-        expect(reviewed).not_to_have_text(now)
-    expect(reviewed).to_have_text(before)
 
 
 def test_one_verdict_in_the_grid_applies_to_many_pairs(page: Page) -> None:
@@ -215,24 +190,6 @@ def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
     )
     queue.locator("[data-action=clear-search]").click()
     expect(queue.locator(".alike")).to_have_count(0)
-
-
-def test_captions_are_searched_by_meaning(page: Page) -> None:
-    with page.expect_response("**/review/acts"):
-        page.locator("#traced-queue [data-filter=review]").select_option("all")
-    expect(page).to_have_url(re.compile("review=all"))
-    page.get_by_role("checkbox", name="meaning").check()
-    meaning = page.locator("#traced-queue [data-filter=meaning]")
-    meaning.fill("somebody wearing clothes in the open country")
-    meaning.press("Enter")
-    # The first search loads the sentence model.
-    expect(page).to_have_url(re.compile("meaning="))
-    rows = page.locator("#traced-queue .pairs .text")
-    expect(rows).to_have_count(30)
-    texts = rows.all_inner_texts()
-    people = ("man", "woman", "boy", "girl", "child", "kid", "guy", "lady", "person")
-    near = [any(word in text.lower().split() for word in people) for text in texts]
-    assert sum(near[:8]) > sum(near[-8:]), "people first"
 
 
 @needs("picture_map")

@@ -59,7 +59,10 @@ def test_the_demo_is_completely_scored(workspace: Workspace) -> None:
     assert first.p_error is not None
     assert first.suggestions.corrections
     assert first.picture.size is not None
-    assert workspace.review.search(dataset_id, "a dog", "")
+    near = workspace.review.search(dataset_id, meaning="a canine")
+    assert near is not None
+    has_dog = ["dog" in workspace.review.open_pair(pair).caption.split() for pair in near]
+    assert sum(has_dog[:8]) > sum(has_dog[-8:]), "dogs first"
 
 
 def test_opening_on_an_example_instead_of_the_head_of_the_queue_is_said(

@@ -46,8 +46,12 @@ def test_several_pairs_are_tagged_in_the_grid(workspace: Workspace) -> None:
     page.press("tag-add", **edit([*ids[:2], 10**6], "look twice"))
     assert workspace.review.tags(1) == {"look twice": 2}
     assert page.shown["stage"].count("look twice") == 2
-    filter = workspace.review.filter_of(1, {"tag": "look twice", "review": "all"})
-    assert workspace.review.queue_count(filter) == 2
+    page.press("filter", filter={"tag": "look twice", "review": "all"})
+    assert sorted(page.listed) == sorted(ids[:2])
+    page.press("tag-rename", **edit(ids[:2], "look twice", new="two times"))
+    assert page.state.filter["tag"] == "two times", "the filter follows"
+    page.press("tag-remove", **edit(ids[:2], "two times"))
+    assert "tag" not in page.state.filter, "nothing has it any more"
 
 
 def test_tags_and_verdicts_are_undone_and_redone_in_their_order(workspace: Workspace) -> None:
