@@ -6,10 +6,11 @@ import shutil
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 import pytest
@@ -399,6 +400,39 @@ def press_at_once(page: Page, *keys: str) -> None:
             document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true })))""",
         keys,
     )
+
+
+def wait_until(page: Page, is_so: Callable[[], bool]) -> None:
+    """Wait, at most ten seconds, until something outside of the page is so."""
+    for _ in range(100):
+        if is_so():
+            return
+        page.wait_for_timeout(100)
+    pytest.fail("It never was so.")
+
+
+class Box(NamedTuple):
+    """Where something is on the screen, in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height
+
+
+def box_of(part: Locator) -> Box:
+    """Where a visible part of the page is."""
+    box = part.bounding_box()
+    assert box is not None
+    return Box(**box)
 
 
 @contextmanager

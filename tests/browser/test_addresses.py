@@ -5,8 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, go_to
-from tests.browser.test_jobs_and_pages import hold_first, release, wait_for
+from tests.browser.conftest import Site, go_to, held, wait_until
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import decisions, take_back, wait_until_ready, wait_until_saved
 
@@ -85,12 +84,13 @@ def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
     press(page, "j")
     second = pair_of(page)
     page.wait_for_url(re.compile(f"pair={second}"))
-    late = hold_first(page, "**/review/acts")
-    page.evaluate("history.back()")
-    wait_for(page, late)
-    page.evaluate("document.dispatchEvent(new CustomEvent('traced-refresh'))")
-    with page.expect_response(lambda answer: '"redraw":true' in (answer.request.post_data or "")):
-        release(late)
+    with (
+        page.expect_response(lambda answer: '"redraw":true' in (answer.request.post_data or "")),
+        held(page, "**/review/acts"),
+    ):
+        with page.expect_request("**/review/acts"):
+            page.evaluate("history.back()")
+        page.evaluate("document.dispatchEvent(new CustomEvent('traced-refresh'))")
     expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
     page.go_forward()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
@@ -131,11 +131,7 @@ def test_verdicts_that_are_not_saved_when_review_is_left_are_saved(page: Page, s
     page.unroute_all(behavior="ignoreErrors")
     go_to(page, "progress")
     given = {**before, **dict.fromkeys(pairs, "unsure")}
-    for _ in range(100):
-        if decisions(site) == given:
-            break
-        page.wait_for_timeout(50)
-    assert decisions(site) == given
+    wait_until(page, lambda: decisions(site) == given)
     go_to(page, "review")  # where they are sent again, because no answer came
     wait_until_saved(page)
     expect(page.locator("#traced-returned .returned")).to_be_hidden()

@@ -12,7 +12,15 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from research.scenes.long_captions import LongCaption, paragraphs, tag_lists
 from research.scenes.renderer import render
-from tests.browser.conftest import SIZE, Site, environment_of, opened_page, served
+from tests.browser.conftest import (
+    SIZE,
+    Site,
+    box_of,
+    environment_of,
+    opened_page,
+    served,
+    wait_until,
+)  # fmt: skip
 from tests.browser.test_every_page import (
     COLOURS,
     EVERY_SIZE,
@@ -99,12 +107,8 @@ def row_of(site: Site, name: str) -> dict[str, Any]:
 
 def wait_for_row(page: Page, site: Site, name: str, **values: Any) -> dict[str, Any]:
     """The pair, once its columns have these values."""
-    for _ in range(100):
-        row = row_of(site, name)
-        if all(row[key] == value for key, value in values.items()):
-            return row
-        page.wait_for_timeout(100)
-    pytest.fail(f"{name} is {row}")
+    wait_until(page, lambda: values.items() <= row_of(site, name).items())
+    return row_of(site, name)
 
 
 def labels(row: dict[str, Any]) -> dict[int, bool]:
@@ -251,11 +255,8 @@ def test_a_very_long_caption_is_not_judged_unseen(page: Page, site: Site) -> Non
     page.wait_for_selector(STAGE)
     wait_until_saved(page)
     box = page.locator("#traced-stage .words .traced-caption")
-    middle = page.locator(SELECTED).bounding_box()
-    frame = box.bounding_box()
-    assert middle is not None
-    assert frame is not None
-    assert frame["y"] - 1 <= middle["y"] <= frame["y"] + frame["height"]
+    frame = box_of(box)
+    assert frame.y - 1 <= box_of(page.locator(SELECTED)).y <= frame.bottom
     assert box.evaluate("e => e.scrollHeight > e.clientHeight + 20")
     page.keyboard.press("u")
     expect(page.locator("#traced-toast")).to_contain_text("goes on")
@@ -332,12 +333,9 @@ def test_at_200_percent_every_suggestion_can_be_brought_above_the_verdicts(
             expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_be_visible()
             expect(last).to_be_visible()
             seen.add(page.locator(BAR).count())
-            first = page.locator(".decide .suggestions > li").first.bounding_box()
+            first = box_of(page.locator(".decide .suggestions > li").first)
             last.evaluate("(e) => e.scrollIntoView({ block: 'nearest' })")
-            box, bar = last.bounding_box(), page.locator(".decide .verdicts").bounding_box()
-            assert first is not None
-            assert box is not None
-            assert bar is not None
-            assert first["y"] + first["height"] <= bar["y"] + 1, "without scrolling"
-            assert box["y"] + box["height"] <= bar["y"] + 1
+            bar = box_of(page.locator(".decide .verdicts"))
+            assert first.bottom <= bar.y + 1, "without scrolling"
+            assert box_of(last).bottom <= bar.y + 1
         assert 1 in seen

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, go_to, held, served
+from tests.browser.conftest import Site, box_of, go_to, held, served
 from tests.fixtures.features import needs
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
@@ -96,11 +96,10 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     more = tiles.evaluate_all("all => all.map(tile => Number(tile.dataset.more || 1))")
     assert sum(more) == PAIRS + 4
     # The one under the mouse is shown with its caption.
-    tile = tiles.first.bounding_box()
-    assert tile is not None
+    tile = box_of(tiles.first)
     pair = tiles.first.get_attribute("data-pair")
-    page.mouse.move(tile["x"] + 10, tile["y"] + 10)
-    page.mouse.move(tile["x"] + 20, tile["y"] + 20, steps=4)
+    page.mouse.move(tile.x + 10, tile.y + 10)
+    page.mouse.move(tile.x + 20, tile.y + 20, steps=4)
     card = page.locator(f'#map-card [data-pair-card="{pair}"]')
     expect(card).to_be_visible()
     expect(card.locator("img")).to_have_attribute("src", f"pictures/{pair}?size=400")
@@ -113,7 +112,7 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
             expect(page.locator(f"#map-tiles .{tiles_of_both}").first).to_be_attached()
     expect(page.locator("#map-tiles :is(.waiting, .leaving)")).to_have_count(0)
     moved = "width => document.querySelector('#map-tiles div').offsetWidth !== width"
-    page.wait_for_function(moved, arg=round(tile["width"]))
+    page.wait_for_function(moved, arg=round(tile.width))
     page.locator("#map-chart .js-plotly-plot").focus()
     page.keyboard.press("0")
     expect(tiles).to_have_count(count)
@@ -150,8 +149,7 @@ def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, sit
     go_to(page, "map")
     page.wait_for_function("document.querySelector('#map-chart .js-plotly-plot')?.dataset.listens")
     expect(tiles).to_have_count(count)
-    tile, pair = tiles.first.bounding_box(), tiles.first.get_attribute("data-pair")
-    assert tile is not None
-    page.mouse.click(tile["x"] + 20, tile["y"] + 20)
+    tile, pair = box_of(tiles.first), tiles.first.get_attribute("data-pair")
+    page.mouse.click(tile.x + 20, tile.y + 20)
     expect(page).to_have_url(re.compile(rf"pair={pair}\b"))
     expect(page.locator(f'#traced-stage [data-pair="{pair}"]')).to_be_visible()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, box_of
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import EDITOR, STAGE, decisions, wait_until_ready, wait_until_saved
 
@@ -289,42 +289,34 @@ def test_a_picture_is_zoomed_until_the_next_pair_which_opens_whole(page: Page) -
     picture = page.locator("#traced-stage .picture")
     image = picture.locator("img")
 
-    def width() -> float:
-        box = image.bounding_box()
-        assert box is not None
-        return box["width"]
-
     wait_until_ready(page)
-    whole = width()
+    whole = box_of(image).width
     page.keyboard.press("x")
     expect(picture).to_have_class(re.compile("large"))
-    assert width() == pytest.approx(2.5 * whole)
+    assert box_of(image).width == pytest.approx(2.5 * whole)
     page.evaluate(REDRAW)
-    assert width() == pytest.approx(2.5 * whole)
+    assert box_of(image).width == pytest.approx(2.5 * whole)
     press(page, "j")
     expect(picture).not_to_have_class(re.compile("large"))
     press(page, "k")
     expect(picture).not_to_have_class(re.compile("large"))
 
     # By mouse: the wheel zooms at the pointer, a drag pans, and a double click resets.
-    box = picture.bounding_box()
-    assert box is not None
-    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    box = box_of(picture)
+    middle = box.x + box.width / 2, box.y + box.height / 2
     page.mouse.move(*middle)
     page.mouse.wheel(0, -400)
     page.wait_for_function(
         f"document.querySelector('#traced-stage .picture img').getBoundingClientRect().width"
         f" > {1.5 * whole}"
     )
-    before = image.bounding_box()
+    before = box_of(image)
     page.mouse.down()
     page.mouse.move(middle[0] + 40, middle[1] + 25, steps=4)
     page.mouse.up()
-    after = image.bounding_box()
-    assert before is not None
-    assert after is not None
-    assert after["x"] - before["x"] == pytest.approx(40, abs=1)
-    assert after["y"] - before["y"] == pytest.approx(25, abs=1)
+    after = box_of(image)
+    assert after.x - before.x == pytest.approx(40, abs=1)
+    assert after.y - before.y == pytest.approx(25, abs=1)
     page.mouse.dblclick(*middle)
     expect(picture).not_to_have_class(re.compile("large"))
-    assert width() == pytest.approx(whole)
+    assert box_of(image).width == pytest.approx(whole)

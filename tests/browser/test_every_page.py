@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser import picture_sheets as sheets
-from tests.browser.conftest import SIZE, Site, go_to, opened_page
+from tests.browser.conftest import SIZE, Site, box_of, go_to, opened_page
 from tests.browser.screenshots import PAGES
 
 pytestmark = pytest.mark.browser
@@ -252,10 +252,9 @@ def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(page: Page
     page.evaluate("scrollTo(0, 0)")
     for part in (".picture img", ".traced-caption", ".verdicts button >> nth=0",
                  ".verdicts button >> nth=-1", ".toolbar button >> nth=-1"):  # fmt: skip
-        box = page.locator(part).first.bounding_box()
-        assert box is not None
-        assert 0 <= box["x"] <= PHONE[0] - box["width"], part
-        assert 0 <= box["y"] <= PHONE[1] - box["height"], part
+        box = box_of(page.locator(part).first)
+        assert 0 <= box.x <= box.right <= PHONE[0], part
+        assert 0 <= box.y <= box.bottom <= PHONE[1], part
     queue, button = page.locator("#traced-queue"), page.locator(".tool-queue")
     expect(queue).to_be_hidden()
     button.click()

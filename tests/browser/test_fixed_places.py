@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import PAIRS, SIZE, Site, opened_page
+from tests.browser.conftest import PAIRS, SIZE, Site, box_of, opened_page
 from tests.browser.test_every_page import EVERY_SIZE
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_verdicts import decisions, wait_until_ready, wait_until_saved
@@ -71,9 +71,7 @@ def test_at_every_size_nothing_covers_a_pair_and_its_verdicts_are_in_view(page: 
         page.set_viewport_size({"width": width, "height": height})
         page.evaluate("scrollTo(0, 0)")
         for button in page.locator("#traced-stage .verdicts button").all():
-            box = button.bounding_box()
-            assert box is not None
-            assert box["y"] + box["height"] <= height
+            assert box_of(button).bottom <= height
         if width > 1000:
             assert page.evaluate("document.scrollingElement.scrollHeight") == height
         assert page.evaluate(OVERLAPS, PARTS) == []
@@ -172,12 +170,10 @@ def test_every_picture_is_large_and_in_view_whole(
                 page.keyboard.press("j")
                 expect(page.locator(f"#traced-stage [data-pair='{pair}']")).to_have_count(0)
             pair = pair_of(page)
-            box, bar = picture.last.bounding_box(), verdicts.bounding_box()
-            assert box is not None
-            assert bar is not None
-            assert box["height"] >= 300, pair
-            assert box["y"] >= 0, pair
-            assert box["y"] + box["height"] <= bar["y"] + 1, pair
+            box = box_of(picture.last)
+            assert box.height >= 300, pair
+            assert box.y >= 0, pair
+            assert box.bottom <= box_of(verdicts).y + 1, pair
 
 
 def test_on_a_small_screen_the_three_strongest_signs_are_in_view(page: Page) -> None:
@@ -204,10 +200,7 @@ def test_what_is_said_of_a_suggestion_stays_in_its_box(page: Page) -> None:
     )
     for width, height in EVERY_SIZE:
         page.set_viewport_size({"width": width, "height": height})
-        inner, outer = beside.bounding_box(), card.bounding_box()
-        assert inner is not None
-        assert outer is not None
-        assert inner["y"] + inner["height"] <= outer["y"] + outer["height"], (width, height)
+        assert box_of(beside).bottom <= box_of(card).bottom, (width, height)
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
 
@@ -233,19 +226,15 @@ def test_on_a_phone_the_grid_keeps_its_verdicts_in_view_and_its_place(page: Page
 
 def test_at_200_percent_caption_and_suggestions_are_beside_the_picture(page: Page) -> None:
     page.set_viewport_size({"width": SIZE[0] // 2, "height": SIZE[1] // 2})
-    picture = page.locator("#traced-stage .picture").bounding_box()
-    beside = [page.locator(part).bounding_box() for part in ("#traced-stage .words", ".decide")]
+    picture = box_of(page.locator("#traced-stage .picture"))
+    beside = [box_of(page.locator(part)) for part in ("#traced-stage .words", ".decide")]
     press(page, "u")
     wait_until_saved(page)
     page.locator("#traced-toast .traced-note").evaluate("(e) => e.append(' name'.repeat(100))")
-    toast = page.locator("#traced-toast").bounding_box()
+    toast = box_of(page.locator("#traced-toast"))
     press(page, "z")
     page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
-    assert picture is not None
-    assert toast is not None
-    assert toast["y"] >= 0
-    assert toast["y"] + toast["height"] <= picture["y"]
-    for place, box in enumerate(beside):
-        assert box is not None
-        assert box["x"] >= picture["x"] + picture["width"]
-        assert picture["y"] <= box["y"] < picture["y"] + (100, picture["height"])[place]
+    assert 0 <= toast.y <= toast.bottom <= picture.y
+    for box, lowest in zip(beside, (picture.y + 100, picture.bottom), strict=True):
+        assert box.x >= picture.right
+        assert picture.y <= box.y < lowest

@@ -1,11 +1,10 @@
 """Jobs and other pages change what pairs look like: the review page follows and keeps its place."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Dialog, Page, Route, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from tests.browser.conftest import Site, go_to
 from tests.browser.test_main_job import pair_of, press
@@ -19,34 +18,6 @@ pytestmark = pytest.mark.browser
 def site(separate_site: Site) -> Site:
     """A job runs in it."""
     return separate_site
-
-
-def hold_first(page: Page, address: str) -> list[tuple[Route, APIResponse]]:
-    """Hold back the first response from `address`. It is in the list as soon as it has come."""
-    held: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        if held:
-            route.continue_()
-        else:
-            held.append((route, route.fetch()))
-
-    page.route(address, hold)
-    return held
-
-
-def release(held: Sequence[tuple[Route, APIResponse]]) -> None:
-    ((route, answer),) = held
-    route.fulfill(response=answer)
-
-
-def wait_for(page: Page, held: Sequence[object]) -> None:
-    """Wait until a response has been held back."""
-    for _ in range(600):
-        page.wait_for_timeout(50)
-        if held:
-            return
-    pytest.fail("Nothing came.")
 
 
 def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page, site: Site) -> None:

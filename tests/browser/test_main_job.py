@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from backend.review.charts import progress_of
 from backend.workspace import QueueFilter
-from tests.browser.conftest import PAIRS, Site, go_to
+from tests.browser.conftest import PAIRS, Site, box_of, go_to
 from tests.browser.test_every_page import EVERY_SIZE, TOO_WIDE
 
 pytestmark = pytest.mark.browser
@@ -161,11 +161,9 @@ def test_the_last_verdict_leads_to_what_was_found_and_to_the_export(page: Page, 
         page.evaluate("() => new Promise(requestAnimationFrame)")
         assert page.evaluate(TOO_WIDE) == []
         sentence, following = (
-            page.locator(f"{END} {part}").bounding_box() for part in ("p:not(.next)", ".next")
+            box_of(page.locator(f"{END} {part}")) for part in ("p:not(.next)", ".next")
         )
-        assert sentence is not None
-        assert following is not None
-        assert sentence["y"] + sentence["height"] <= following["y"]
+        assert sentence.bottom <= following.y
     page.set_viewport_size({"width": 1440, "height": 900})
     page.keyboard.press("z")  # also the last verdict can be taken back
     expect(shown).to_be_visible()

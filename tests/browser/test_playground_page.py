@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import BrowserContext, Page, Request, expect
 
-from tests.browser.conftest import Site, go_to, held, opened_page
+from tests.browser.conftest import Site, box_of, go_to, held, opened_page
 from tests.fixtures.features import needs
 
 pytestmark = [pytest.mark.browser, needs("playground")]
@@ -78,12 +78,9 @@ def test_an_example_shows_its_chance_and_a_suspect_word_lights_its_part(page: Pa
     words.last.hover()
     expect(page.locator(shown)).to_have_count(1)
     assert len(requests) == number, "all words of a claim are looked for together"
-    image = page.locator("#playground-picture img").bounding_box()
-    where = page.locator(shown).bounding_box()
-    assert image is not None
-    assert where is not None
-    assert image["x"] - 1 <= where["x"]
-    assert where["x"] + where["width"] <= image["x"] + image["width"] + 1
+    image, where = box_of(page.locator("#playground-picture img")), box_of(page.locator(shown))
+    assert image.x - 1 <= where.x
+    assert where.right <= image.right + 1
     field.fill("A dog")
     expect(page.locator("#playground-stale")).to_be_visible()
     page.mouse.move(1, 1)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, opened_page
+from tests.browser.conftest import Site, box_of, opened_page
 from tests.browser.test_main_job import pair_of, press
 from tests.fixtures.features import needs
 
@@ -138,12 +138,9 @@ def test_one_verdict_in_the_grid_applies_to_many_pairs(page: Page) -> None:
     expect(cards.first).to_be_visible()
     expect(cards.locator(".word.suspect").first).to_be_visible()
     expect(queue.locator(".pairs")).to_be_hidden()  # the cards show the same pairs
-    before_size = cards.first.bounding_box()
+    small = box_of(cards.first)
     page.locator("[data-card-size]").fill("400")
-    after_size = cards.first.bounding_box()
-    assert before_size is not None
-    assert after_size is not None
-    assert after_size["width"] > 1.5 * before_size["width"]
+    assert box_of(cards.first).width > 1.5 * small.width
     cards.first.locator("[data-enlarge]").click()
     expect(page.locator("dialog.enlarged img")).to_be_visible()
     page.keyboard.press("Escape")
@@ -199,13 +196,10 @@ def test_a_box_among_pairs_by_their_numbers_is_a_queue(page: Page, site: Site) -
     expect(page.locator("#map-tiles img").first).to_be_visible()
     expect(page.locator("#map-tiles span")).to_have_count(3)  # the names of the regions
     expect(page.locator("#plane-thresholds")).to_contain_text("For vague captions")
-    ground = page.locator("#map-chart .nsewdrag").first.bounding_box()
-    assert ground is not None
-    page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
+    ground = box_of(page.locator("#map-chart .nsewdrag").first)
+    page.mouse.move(ground.x + ground.width * 0.5, ground.y + 5)
     page.mouse.down()
-    page.mouse.move(
-        ground["x"] + ground["width"] * 0.98, ground["y"] + ground["height"] * 0.9, steps=5
-    )
+    page.mouse.move(ground.x + ground.width * 0.98, ground.y + ground.height * 0.9, steps=5)
     page.mouse.up()
     link = page.locator("#map-region a.t-button").first
     expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Site, opened_page, running, site_of
+from tests.browser.conftest import Site, opened_page, running, site_of, wait_until
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
@@ -80,10 +80,7 @@ def take_back(page: Page, site: Site, before: dict[str, str]) -> None:
     """Undo until the database has its earlier decisions."""
     for left in range(len(decisions(site)) - len(before), 0, -1):
         page.keyboard.press("z")
-        for _ in range(100):
-            if len(decisions(site)) - len(before) < left:
-                break
-            page.wait_for_timeout(100)
+        wait_until(page, lambda left=left: len(decisions(site)) - len(before) < left)
     assert decisions(site) == before
 
 
@@ -124,11 +121,7 @@ def test_an_undo_is_not_lost_when_the_page_is_left_at_once(page: Page, site: Sit
     for _ in range(2):
         page.keyboard.press("z")
     page.goto(f"{site.address}/progress")
-    for _ in range(100):
-        if decisions(site) == before:
-            break
-        page.wait_for_timeout(100)
-    assert decisions(site) == before
+    wait_until(page, lambda: decisions(site) == before)
     # Back on the page, which had no answer, it is sent again: nothing else is taken back.
     with site.workspace() as workspace:
         workspace.review.decide(
@@ -164,11 +157,7 @@ def test_tags_notes_and_marked_words_are_not_lost_when_the_page_is_left_at_once(
     page.locator("#traced-steps details.note [data-action=save-note]").click()
     page.goto(f"{site.address}/progress")
     expected = ("on the way", 1, ("left",))
-    for _ in range(100):
-        if written() == expected:
-            break
-        page.wait_for_timeout(100)
-    assert written() == expected
+    wait_until(page, lambda: written() == expected)
     page.goto(site.address)
     page.wait_for_selector(STAGE)
     page.wait_for_function("sessionStorage.getItem('traced-unsent-acts') === '[]'")
