@@ -18,10 +18,9 @@ import app as program
 from backend.cli import dataset_commands
 from backend.cli.dataset_commands import ExportCommand
 from backend.errors import SettingsError
-from backend.settings import load_settings
-from backend.workspace import Workspace
-from tests.datasets.folders import image_folder
+from tests.datasets.folders import dogs
 from tests.fixtures.hub_server import TOKEN, Hub, Repository, hub_server, set_constants, use_hub
+from tests.jobs.opening import opened
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -49,13 +48,9 @@ def terminal(typed: str) -> Iterator[int]:
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of a workspace that holds four pairs, for each test to copy."""
     folder = tmp_path_factory.mktemp("imported")
-    rows = [
-        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
-        for n, split in enumerate(["train", "test", "train", "holdout"])
-    ]
-    image_folder(folder / "pairs", rows, ("a.png",))
-    workspace = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
-    workspace.jobs.import_dataset(folder / "pairs")
+    pairs = dogs(folder / "pairs", 4, ["train", "test", "train", "holdout"])
+    workspace = opened(folder / "state")
+    workspace.jobs.import_dataset(pairs)
     workspace.store.close()
     return folder / "state"
 

@@ -19,9 +19,8 @@ from sqlalchemy import (
 from sqlalchemy.exc import NoReferencedTableError
 
 from db import Store, feature_tables
-from db.feature_tables import OF_CAPTION, OF_PICTURE
 from db.models import Dataset, Pair
-from db.queries import change_queries, computed_table_queries, dataset_queries
+from db.queries import change_queries, dataset_queries
 from db.queries.change_queries import Revision
 from db.queries.pair_queries import NewPair
 from tests.db.building import add_dataset
@@ -126,37 +125,6 @@ def test_a_source_that_changes_leaves_them_alone(store: Store, tables: MetaData)
     with store.writing() as session:
         change_queries.revise_pairs(session, [Revision(pair, row, True, "other")], [])
     assert sizes(store, tables) == {"moods": 1, "moods_of_pairs": 2}
-
-
-def test_what_was_computed_goes_with_its_caption_while_its_feature_is_away(store: Store) -> None:
-    tables = feature_tables.new_tables()
-    places = [
-        Table(name, tables, Column("pair_id", ForeignKey(Pair.id), primary_key=True), info=info)
-        for name, info in (("of_words", OF_CAPTION), ("of_colours", OF_PICTURE))
-    ]
-    feature_tables.create_missing(store, tables)
-    try:
-        _, (reworded, replaced, same) = add_dataset(store, 3)
-        row = NewPair("photo-0", "images/0.jpg", "another caption")
-        other = NewPair("photo-1", "images/other.jpg", "a caption")
-        revisions = [
-            Revision(reworded, row, True, "same"),
-            Revision(replaced, other, False, "other"),
-        ]
-        with store.writing() as session:
-            for place in places:
-                rows = [{"pair_id": pair} for pair in (reworded, replaced, same)]
-                session.execute(insert(place), rows)
-            computed_table_queries.keep(session, [tables])
-            known = computed_table_queries.of_absent_features(session, [tables])
-            absent = computed_table_queries.of_absent_features(session, [])
-            change_queries.revise_pairs(session, revisions, absent)
-            left = [set(session.scalars(select(place.c.pair_id))) for place in places]
-        assert left == [{same}, {reworded, same}]
-        assert not {table.name for table in known} & set(tables.tables)
-    finally:
-        with store.writing() as session:
-            tables.drop_all(session.connection())
 
 
 def test_tables_of_other_programs_are_neither_told_nor_emptied(store: Store) -> None:

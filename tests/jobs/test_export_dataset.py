@@ -7,16 +7,14 @@ import pytest
 from backend.errors import ExportError
 from backend.jobs.export_choice import ExportChoice
 from backend.workspace import Workspace
-from tests.datasets.folders import csv_file, image_folder, picture
+from tests.datasets.folders import csv_file, dogs, picture
 from tests.jobs.opening import OpenWorkspace
 
 
 @pytest.fixture
 def workspace(open_workspace: OpenWorkspace, tmp_path: Path) -> Workspace:
-    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(3)]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
     workspace = open_workspace()
-    workspace.jobs.import_dataset(tmp_path / "pairs")
+    workspace.jobs.import_dataset(dogs(tmp_path / "pairs", 3))
     return workspace
 
 

@@ -1,6 +1,7 @@
 """The training data of a retraining."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,24 +15,35 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs import retrain
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifier
+from backend.workspace import Workspace
 from db.authors import queue_author
 from db.models import Classifier as ClassifierRecord
-from db.queries import classifier_queries, dataset_queries, pair_queries, suggestion_queries
+from db.queries import classifier_queries, pair_queries, suggestion_queries
+from db.queries.pair_queries import PairRow
 from db.queries.suggestion_queries import NewSuggestion
 from tests.cli.invoking import as_json, invoked
 from tests.fixtures.shared import SharedFolder
-from tests.jobs.copied_pictures import score_copies
-from tests.jobs.opening import CLIP, QUICK_CLIP, OpenWorkspace
+from tests.jobs.copied_pictures import score_copies, workspace
+from tests.jobs.opening import CLIP, OpenWorkspace
+
+__all__ = ["workspace"]
 
 
-def test_an_enriched_caption_is_a_correct_one_in_training(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace
-) -> None:
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **QUICK_CLIP)
+def pairs_of(workspace: Workspace) -> list[PairRow]:
+    with workspace.store.reading() as session:
+        return list(pair_queries.iterate_pairs(session, 1))
+
+
+def judge(workspace: Workspace, count: int, every: int = 3, **more: Any) -> None:
+    """Drop every so many of the first pairs, and call the others correct."""
+    for number, pair in enumerate(pairs_of(workspace)[:count]):
+        workspace.review.decide(pair.id, 0, "correct" if number % every else "drop", **more)
+
+
+def test_an_enriched_caption_is_a_correct_one_in_training(workspace: Workspace) -> None:
     accepted = ["boost"] * 3 + ["correction"] * 2
+    pairs = pairs_of(workspace)
     with workspace.store.writing() as session:
-        pairs = list(pair_queries.iterate_pairs(session, 1))
         suggestion_queries.save_suggestions(
             session,
             [
@@ -49,17 +61,14 @@ def test_an_enriched_caption_is_a_correct_one_in_training(
 
 
 def test_verdicts_update_the_cold_start_and_the_next_training_starts_from_it_again(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No caption is scored for it, and what two trainings share is not learnt twice."""
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **CLIP)
     refuse = pytest.fail
     monkeypatch.setattr(retrain, "start_cold", lambda *_: refuse("the cold start is known"))
     cold = classifier_in_use(workspace.store, 1)
     assert cold is not None
-    with workspace.store.reading() as session:
-        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    pairs = [pair.id for pair in pairs_of(workspace)]
     for number, pair in enumerate(pairs[:14]):
         decision = "correct" if number % 3 else "drop"
         workspace.review.decide(pair, 0, decision, sampling="random" if number % 2 else "queue")
@@ -84,12 +93,9 @@ def test_verdicts_update_the_cold_start_and_the_next_training_starts_from_it_aga
 
 
 def test_marked_words_and_corrections_teach_which_words_are_suspect(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **CLIP)
-    with workspace.store.reading() as session:
-        pairs = list(pair_queries.iterate_pairs(session, 1))
+    pairs = pairs_of(workspace)
     marked, corrected, rewritten, right = pairs[:4]
     for pair in (marked, right):
         workspace.review.mark_word(pair.id, 1, "ada")
@@ -114,17 +120,12 @@ def test_marked_words_and_corrections_teach_which_words_are_suspect(
     assert classifier.words == WordWeights(gain=7)
 
 
-def test_pairs_decided_by_a_rule_teach_nothing(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace
-) -> None:
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **QUICK_CLIP)
-    with workspace.store.reading() as session:
-        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+def test_pairs_decided_by_a_rule_teach_nothing(workspace: Workspace) -> None:
+    pairs = pairs_of(workspace)
     for pair in pairs[:4]:
-        workspace.review.decide(pair, 0, "correct")
+        workspace.review.decide(pair.id, 0, "correct")
     for pair in pairs[4:]:
-        workspace.review.decide(pair, 0, "drop", author=queue_author("Ada"))
+        workspace.review.decide(pair.id, 0, "drop", author=queue_author("Ada"))
     with pytest.raises(TrainingError, match="Decide 1 more"):
         workspace.jobs.run("train", 1)
 
@@ -135,10 +136,7 @@ def test_another_detector_is_updated_only_where_it_is_named(
     """Its cold start is trained once."""
     scored = shared_folder("scored-copies", score_copies)
     workspace = open_workspace(copy_of=scored, **CLIP, detector="cart")
-    with workspace.store.reading() as session:
-        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-    for number, pair in enumerate(pairs[:8]):
-        workspace.review.decide(pair, 0, "correct" if number % 2 else "drop")
+    judge(workspace, 8, every=2)
     first, again = (workspace.jobs.run("train", 1) for _ in range(2))
     assert first.report["requested"] == again.report["requested"] == "cart"
     rows = workspace.jobs.classifiers(1)
@@ -147,28 +145,22 @@ def test_another_detector_is_updated_only_where_it_is_named(
 
 
 def test_a_threshold_says_whether_the_level_is_known(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(verdict_learning, "FEWEST_FOR_LEVEL", 6)
-    workspace = open_workspace(copy_of=shared_folder("scored-copies", score_copies), **CLIP)
     choice = ExportChoice(drop_above=0.5)
     assert workspace.jobs.export_counts(1, choice).level_note
     assert not workspace.jobs.export_counts(1, ExportChoice()).level_note
-    with workspace.store.reading() as session:
-        pairs = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-    for number, pair in enumerate(pairs[:6]):
-        workspace.review.decide(pair, 0, "correct" if number % 2 else "drop", sampling="random")
+    judge(workspace, 6, every=2, sampling="random")
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
     assert not workspace.jobs.export_counts(1, choice).level_note
 
 
 def test_a_dataset_ranked_by_a_kind_that_is_gone_keeps_its_numbers_and_can_be_ranked_again(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace
+    workspace: Workspace,
 ) -> None:
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **QUICK_CLIP)
+    pairs = pairs_of(workspace)
     with workspace.store.writing() as session:
-        pairs = list(pair_queries.iterate_pairs(session, 1))
         session.connection().exec_driver_sql("UPDATE classifiers SET kind = 'ensemble'")
         payload = json.dumps({**json.loads(_payload(session)), "model": {"kind": "ensemble"}})
         session.execute(update(ClassifierRecord).values(payload=payload.encode()))
@@ -176,8 +168,7 @@ def test_a_dataset_ranked_by_a_kind_that_is_gone_keeps_its_numbers_and_can_be_ra
     with pytest.raises(TrainingError) as refusal:
         classifier_in_use(workspace.store, 1)
     assert "score DATASET --detector best" in refusal.value.remedies["terminal"]
-    for number, pair in enumerate(pairs[:14]):
-        workspace.review.decide(pair.id, 0, "correct" if number % 3 else "drop")
+    judge(workspace, 14)
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
     assert classifier_in_use(workspace.store, 1) is not None
 
@@ -188,25 +179,17 @@ def _payload(session: Session) -> bytes:
     return classifier_queries.get_payload(session, active.id)
 
 
-def test_a_command_goes_back_to_the_detector_before(
-    shared_folder: SharedFolder, open_workspace: OpenWorkspace
-) -> None:
-    scored = shared_folder("scored-copies", score_copies)
-    workspace = open_workspace(copy_of=scored, **CLIP)
-    with workspace.store.reading() as session:
-        pairs = list(pair_queries.iterate_pairs(session, 1))
-        name = dataset_queries.get_dataset(session, 1).name
+def test_a_command_goes_back_to_the_detector_before(workspace: Workspace) -> None:
+    pairs = pairs_of(workspace)
     environment = {"TRACED_DATA_DIRECTORY": str(workspace.settings.data_directory)}
-    back = ("score", name, "--detector", "previous")
+    back = ("score", "pairs", "--detector", "previous")
     status, _, err = invoked(environment, *back)
     assert (status, "No other detector" in err) == (2, True)
-    for number, pair in enumerate(pairs[:12]):
-        workspace.review.decide(pair.id, 0, "correct" if number % 3 else "drop")
+    judge(workspace, 12)
     workspace.jobs.adopt(workspace.jobs.run("train", 1).classifier_id)
     assert as_json(environment, *back)["pairs"] == len(pairs)
-    with workspace.store.reading() as session:
-        again = [pair.p_error or 0.0 for pair in pair_queries.iterate_pairs(session, 1)]
-        active = classifier_queries.active(session, 1)
+    again = [pair.p_error or 0.0 for pair in pairs_of(workspace)]
+    active = workspace.store.read(classifier_queries.active, 1)
     assert active is not None
     assert active.basis == "injected"
     order, expected = np.argsort(again), np.argsort([pair.p_error or 0.0 for pair in pairs])

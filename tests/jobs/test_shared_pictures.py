@@ -14,7 +14,6 @@ from backend.jobs.export_choice import ExportChoice
 from backend.jobs.shared_pictures import shared_pictures
 from backend.workspace import Workspace
 from db.queries import split_queries
-from tests.cli.invoking import invoked
 from tests.datasets.folders import read
 from tests.jobs.opening import opened
 
@@ -91,16 +90,6 @@ def test_an_export_keeps_the_pairs_of_a_picture_together(
     assert "Pictures in several splits" not in card
     preview = workspace.jobs.export_counts(1, ExportChoice(keep_pictures_together=True))
     assert (preview.shared_pictures, preview.moved) == (0, 4)
-
-
-def test_the_command_line_has_the_option(workspace: Workspace, tmp_path: Path) -> None:
-    workspace.store.close()
-    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    out = tmp_path / "out"
-    options = ("--format", "webdataset", "--keep-pictures-together")
-    status, _, error = invoked(environment, "export", "pairs", str(out), *options)
-    assert status == 0, error
-    assert {pair.split or "train" for pair in read(out)[0]} == {"test", "val", "extra", "train"}
 
 
 def test_a_dataset_of_one_split_is_not_searched(tmp_path: Path) -> None:

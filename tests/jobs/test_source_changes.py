@@ -24,7 +24,7 @@ from backend.jobs.reports import ImportReport
 from backend.plugins import Plugin
 from backend.store import create_tables_of_features
 from backend.workspace import Workspace
-from db.feature_tables import OF_CAPTION, new_tables
+from db.feature_tables import OF_CAPTION, OF_PICTURE, new_tables
 from db.models import Detection, Pair, Trajectory, WordMark
 from db.queries import (
     pair_queries,
@@ -91,12 +91,13 @@ def test_changed_rows_are_counted_and_kept_or_taken(
     assert third.added == 0
 
 
-def test_what_a_feature_computed_goes_with_its_caption_while_the_feature_is_away(
+def test_what_a_feature_computed_goes_with_its_caption_or_picture_while_it_is_away(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = new_tables()
-    words = Table(
-        "moods", tables, Column("pair_id", ForeignKey(Pair.id), primary_key=True), info=OF_CAPTION
+    words, colours = (
+        Table(name, tables, Column("pair_id", ForeignKey(Pair.id), primary_key=True), info=info)
+        for name, info in (("of_words", OF_CAPTION), ("of_colours", OF_PICTURE))
     )
     with_it = (*plugins._LOADED["tables"], Plugin("tables", "moods", "moods 1.0", tables))
     with monkeypatch.context() as patch:
@@ -105,12 +106,15 @@ def test_what_a_feature_computed_goes_with_its_caption_while_the_feature_is_away
     first = workspace.jobs.import_dataset(write(tmp_path / "d", FIRST, IDS))
     ids = {name: pair.id for name, pair in pairs(workspace, first).items()}
     with workspace.store.writing() as session:
-        session.execute(insert(words), [{"pair_id": pair} for pair in ids.values()])
-    workspace.jobs.import_dataset(write(tmp_path / "d", EDITED, IDS), update="take")
+        for table in (words, colours):
+            session.execute(insert(table), [{"pair_id": pair} for pair in ids.values()])
+    source = write(tmp_path / "d", FIRST | {"a.png": "A red dog."}, IDS)
+    picture(source / "b.png", (33, 10))
+    workspace.jobs.import_dataset(source, update="take")
     with workspace.store.writing() as session:
-        left = set(session.scalars(select(words.c.pair_id)))
+        left = [set(session.scalars(select(table.c.pair_id))) for table in (words, colours)]
         tables.drop_all(session.connection())
-    assert left == {ids["b.png"], ids["c.png"]}
+    assert left == [{ids["c.png"]}, {ids["a.png"], ids["c.png"]}]
 
 
 def test_a_taken_caption_is_scored_again_and_verdicts_stay(
