@@ -58,7 +58,7 @@ def test_a_new_dataset_is_the_one_of_the_page_and_another_is_chosen(
     go_to(page, "progress")
     dataset.select_option("2")
     expect(page).to_have_url(re.compile(r"/progress\?dataset=2"))
-    expect(page.locator("#progress-cards")).to_contain_text("Not scored yet")
+    expect(page.locator("#progress-cards")).to_contain_text("not known")
     expect(page.locator(".toast-body")).to_have_count(0)
 
 
