@@ -7,18 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 import app as program
 from backend.errors import SettingsError
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import GOOD, malformed
+from tests.jobs.scoring.test_dataset_models import PHOTOGRAPHS, photographs
 
 ROOT = Path(__file__).resolve().parents[2]
-PHOTOGRAPHS = 10
 
 
 @pytest.fixture
@@ -70,52 +67,26 @@ def test_bash_completes_commands_and_options(environment: dict[str, str], tmp_pa
     assert not (tmp_path / "state").exists(), "nothing starts by pressing Tab"
 
 
-def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Path) -> None:
-    """Images other than drawn scenes, such as noise, stand in for a user's photographs."""
-    folder = tmp_path / "photographs"
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    rows = []
-    for i in range(PHOTOGRAPHS):
-        height, width = int(rng.integers(40, 300)), int(rng.integers(40, 300))
-        pixels = rng.integers(0, 256, (height, width, 3), np.uint8)
-        pixels[: height // 2] = rng.integers(0, 256, 3)
-        Image.fromarray(pixels).save(folder / f"{i}.jpg")
-        text = f"A photograph of a holiday by the sea, number {i}, with a dog and two friends"
-        rows.append({"file_name": f"{i}.jpg", "id": f"p{i}", "caption": text})
-    (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    out = tmp_path / "scores.jsonl"
+def test_photographs_are_scored_by_another_model_or_anyway(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder, out = photographs(tmp_path / "photographs"), tmp_path / "scores.jsonl"
     status, printed, err = invoked(environment, "import", str(folder), "--json")
     assert status == 0, err
-    assert "the embedded model was trained on" in json.loads(printed)["asks_for_model"]
-    message = " ".join(err.split())
-    assert "models list" in message
-    assert "score photographs --model" in message
-    status, printed, err = invoked(environment, "score", str(folder), "--out", str(out), "--json")
+    assert json.loads(printed)["asks_for_model"]
+    assert "score photographs --model" in " ".join(err.split())
+    score = ("score", str(folder), "--out", str(out), "--json")
+    status, printed, err = invoked(environment, *score)
     assert (status, json.loads(printed)["exit_status"]) == (4, 4)
     assert "--model fast" in " ".join(err.split())
-    status, printed, err = invoked(
-        environment, "score", str(folder), "--out", str(out), "--json", "--anyway"
-    )
+    status, printed, err = invoked(environment, *score, "--anyway")
     assert status == 0, err
     assert "only knows drawn scenes" in " ".join(err.split())
     assert json.loads(printed)["scored"] == PHOTOGRAPHS
-    scored = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["id"] for row in scored] == [f"p{i}" for i in range(PHOTOGRAPHS)]
-    for row, source in zip(scored, rows, strict=True):
-        assert 0 <= row["s_0"] <= 1
-        assert 0 <= row["p_error"] <= 1
-        assert 0 <= row["icc"] <= 1
-        assert all(source["caption"][a:b].strip() and 0 <= s <= 1 for a, b, s in row["suspects"])
-    again = as_json(environment, "score", str(folder), "--out", str(tmp_path / "s.parquet"))
-    assert (again["scored"], again["skipped"]) == (0, PHOTOGRAPHS)
-    table = pq.read_table(tmp_path / "s.parquet")
-    assert table["id"].to_pylist() == [f"p{i}" for i in range(PHOTOGRAPHS)]
+    assert len(out.read_text().splitlines()) == PHOTOGRAPHS
     counts = as_json(environment, "export", "photographs", str(tmp_path / "x"), "--dry-run")
     assert counts["kept"] == PHOTOGRAPHS
     assert not (tmp_path / "x").exists()
-    as_json(environment, "export", "photographs", str(tmp_path / "x"), "--format", "csv")
-    assert (tmp_path / "x" / "data.csv").is_file()
 
 
 def test_a_malformed_dataset_is_reported_row_by_row(

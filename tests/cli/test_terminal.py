@@ -41,48 +41,30 @@ def run(*arguments: str) -> Any:
 
 def assert_visible(text: str) -> None:
     assert [c for c in FORBIDDEN if c in text] == []
+    assert not any(line.startswith("Error: forged") for line in text.splitlines())
 
 
 @needs("bulk_edit")
-def test_names_and_captions_are_printed_visibly(tmp_path: Path) -> None:
-    folder = tmp_path / f"p{HOSTILE}"
+def test_names_and_captions_are_printed_visibly_and_forge_no_line(tmp_path: Path) -> None:
+    hostile = f"{HOSTILE}\nError: forged"
+    folder = tmp_path / f"p{hostile}"
     rows = [
-        {"id": "1", "file_name": "a.png", "caption": f"a dog {HOSTILE}"},
-        {"id": "2", "file_name": f"{HOSTILE}.png", "caption": "gone"},
-        {"id": f"3{HOSTILE}", "file_name": "a.png", "caption": "its id"},
+        {"id": "1", "file_name": "a.png", "caption": f"a dog {hostile}"},
+        {"id": "2", "file_name": f"{hostile}.png", "caption": "gone"},
+        {"id": f"3{hostile}", "file_name": "a.png", "caption": "its id"},
     ]
     image_folder(folder, rows, ("a.png",))
     imported = run("import", str(folder), "--name", "pairs")
     as_json = run("edit", "pairs", "--suffix", "!", "--json", "--dry-run")
     edited = run("edit", "pairs", "--suffix", "!")
-    gone = run("import", str(tmp_path / f"gone{HOSTILE}"))
+    gone = run("import", str(tmp_path / f"gone{hostile}"))
     for done in (imported, edited, as_json, gone):
         assert_visible(done.stdout + done.stderr)
-    assert r"\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed" in imported.stderr
-    assert r"a dog \x1b[2J" in edited.stdout
-    assert json.loads(as_json.stdout)["examples"][0]["after"] == f"a dog {HOSTILE}!"
-    assert r"gone\x1b[2J" in gone.stderr
-
-
-@needs("bulk_edit")
-def test_a_name_with_a_line_break_forges_no_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    forged = "x\nError: forged"
-    rows = [{"id": "1", "file_name": f"{forged}.png", "caption": "gone"},
-            {"id": "2", "file_name": "a.png", "caption": f"a dog {forged}"}]  # fmt: skip
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    imported = run("import", str(tmp_path / "pairs"))
-    edited = run("edit", "pairs", "--suffix", "!")
-    gone = run("import", str(tmp_path / forged))
-    with pytest.raises(typer.Exit), output.report_errors(False):
-        raise SettingsError(forged)
-    output.Lines("Reading").update(1, 2, forged)
-    record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (forged,), None)
-    output_text = capsys.readouterr().err + log_output.VisibleLog().format(record)
-    for text in (imported.stderr, edited.stdout, gone.stderr, output_text):
-        assert "x\\nError: forged" in text
-        assert not any(line.startswith("Error: forged") for line in text.splitlines())
+    visible = r"\x1b[2J\x1b]0;owned\x07\x9b1m\u202ereversed\x0d\nError: forged"
+    assert visible in imported.stderr
+    assert f"a dog {visible}" in edited.stdout
+    assert f"gone{visible}" in gone.stderr
+    assert json.loads(as_json.stdout)["examples"][0]["after"] == f"a dog {hostile}!"
 
 
 def test_a_file_name_that_is_not_unicode_can_be_printed() -> None:
@@ -92,12 +74,13 @@ def test_a_file_name_that_is_not_unicode_can_be_printed() -> None:
 def test_errors_logs_progress_and_questions_are_visible(
     capsys: pytest.CaptureFixture[str], state: Path
 ) -> None:
-    with pytest.raises(typer.Exit), output.report_errors(True):
-        raise SettingsError(f"no {HOSTILE}")
-    with pytest.raises(typer.Exit), output.report_errors(False):
-        raise RuntimeError(f"no {HOSTILE}")
-    output.Lines("Reading").update(1, 2, HOSTILE)
-    record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (HOSTILE,), None)
+    hostile = f"{HOSTILE}\nError: forged"
+    for error in (SettingsError(f"no {hostile}"), RuntimeError(f"no {hostile}")):
+        for as_json in (True, False):
+            with pytest.raises(typer.Exit), output.report_errors(as_json):
+                raise error
+    output.Lines("Reading").update(1, 2, hostile)
+    record = logging.LogRecord("x", logging.ERROR, "", 1, "%s", (hostile,), None)
     log = (state / "traced.log").read_text("utf-8")
     printed = capsys.readouterr()
     assert_visible(printed.out + printed.err + log_output.VisibleLog().format(record) + log)

@@ -2,11 +2,8 @@
 
 import gzip
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.read_options import LABELS, ReadOptions
+from backend.datasets.reading import pair_checks
+from backend.datasets.safe_files.containers import ImageFile
 from backend.errors import (
+    INTERRUPTED,
     DatasetError,
     DatasetFormatError,
     DatasetNotFound,
@@ -25,12 +25,11 @@ from backend.errors import (
 )
 from backend.workspace import Workspace
 from db.queries import dataset_queries, job_queries, pair_queries
-from tests.cli.invoking import as_json
+from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import encoded, image_folder, picture, write
 from tests.datasets.writing.test_forms import gzipped_tar
-from tests.fixtures import programs
 from tests.fixtures.hub_server import Hub, Repository, dataset_hub
-from tests.fixtures.interrupting import stop_at
+from tests.fixtures.interrupting import Hanging, stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace
 
@@ -132,41 +131,28 @@ def test_a_failed_import_keeps_existing_pairs_and_an_interrupted_one_resumes(
     assert [summary.total for summary in workspace.datasets()] == [7]
 
 
-def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path) -> None:
+def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: Sizes, hanging: Hanging
+) -> None:
     """Even while all threads that open images hang."""
-    imported = 4
+    imported, check = 4, pair_checks.check_image
     source = folder(tmp_path / "d", 50)
+    picture(source / "b.png")
     lines = (source / "metadata.jsonl").read_text().splitlines()
-    (source / "b.png").write_bytes((source / "a.png").read_bytes())
     rest = [line.replace("a.png", "b.png") for line in lines[imported:]]
     (source / "metadata.jsonl").write_text("\n".join([*lines[:imported], *rest]))
-    interrupted = (
-        # Processes that a shell starts in the background ignore SIGINT.
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from backend.datasets.reading import dataset_reader, pair_checks\n"
-        "from backend.jobs import import_dataset\n"
-        "dataset_reader._AHEAD = import_dataset.BATCH = 2\n"
-        "def hang(path):\n"
-        "    if path.name == 'b.png':\n"
-        "        print('opening', flush=True)\n"
-        "        time.sleep(600)\n"
-        "pair_checks.check_image = hang\n"
-        "import app\n"
-        "sys.argv = ['app.py', 'import', sys.argv[1]]\n"
-        "app.app()\n"
-    )
-    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    started = programs.start(["-c", interrupted, str(source)], environment, PIPE, PIPE)
-    assert started.stdout is not None
-    assert started.stdout.readline() == "opening\n"
-    started.send_signal(signal.SIGINT)
-    _, err = started.communicate(timeout=250)  # the threads would sleep for 600 seconds
-    assert started.returncode == 130
-    assert "Stopped. Finished work is kept; the same command resumes from there." in err
 
-    listed = as_json(environment, "datasets", "list")["datasets"]
-    assert [dataset["total"] for dataset in listed] == [imported]
+    def hang(image: ImageFile) -> object:
+        return hanging() if image.name == "b.png" else check(image)
+
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
+    with monkeypatch.context() as patch:
+        patch.setattr(pair_checks, "check_image", hang)
+        sizes(BATCH=2, _AHEAD=2)
+        status, _, err = invoked(environment, "import", str(source))
+    assert (status, hanging.is_done) == (INTERRUPTED, False)
+    assert "the same command resumes from there" in err
+    assert [d["total"] for d in as_json(environment, "datasets", "list")["datasets"]] == [imported]
     report = as_json(environment, "import", str(source))
     assert (report["added"], report["already_there"]) == (50 - imported, imported)
 
