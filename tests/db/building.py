@@ -17,6 +17,7 @@ from db.queries import (
     pair_queries,
     queue_queries,
     run_queries,
+    trajectory_queries,
     undo_queries,
     verdict_acts,
     verdict_queries,
@@ -24,6 +25,7 @@ from db.queries import (
 from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair, PairRow
 from db.queries.queue_filter import QueueFilter
+from db.queries.trajectory_queries import TrajectoryRow
 from db.queries.verdict_acts import VerdictRow
 from db.session import make_engine
 
@@ -129,6 +131,12 @@ def start_run(
             parameters={"batch": 8},
             code_version="0.1",
         ).id
+
+
+def save(store: Store, run_id: int, *rows: TrajectoryRow) -> None:
+    """Store trajectories of a run."""
+    with store.writing() as session:
+        trajectory_queries.save_trajectories(session, run_id, rows)
 
 
 def migrate(url: str, revision: str) -> None:

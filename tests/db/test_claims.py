@@ -9,7 +9,7 @@ from db.queries import claim_queries, detection_queries, pair_queries, trajector
 from db.queries.claim_queries import ClaimCounts, ClaimRow
 from db.queries.detection_queries import DetectionRow
 from db.queries.trajectory_queries import TrajectoryRow
-from tests.db.building import add_dataset, start_run
+from tests.db.building import add_dataset, save, start_run
 from tests.db.test_scores import trajectory
 
 
@@ -27,8 +27,7 @@ def test_a_caption_has_a_trajectory_for_each_claim(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
     parts = parts_of(ids[0], (0, 5), (6, 14))
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, [*parts, trajectory(ids[1])])
+    save(store, run_id, *parts, trajectory(ids[1]))
     with store.reading() as session:
         stored = trajectory_queries.trajectories_of(session, run_id, ids)
         pair = pair_queries.get_pair(session, ids[0])
@@ -44,11 +43,10 @@ def test_a_caption_has_a_trajectory_for_each_claim(store: Store) -> None:
 def test_a_caption_that_is_divided_otherwise_keeps_no_trajectory_of_before(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id, other_run = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, other_run, [trajectory(pair_id)])
-        trajectory_queries.save_trajectories(session, run_id, [trajectory(pair_id)])
-        for spans in (((0, 5), (6, 14)), ((0, 9), (10, 14))):
-            trajectory_queries.save_trajectories(session, run_id, parts_of(pair_id, *spans))
+    save(store, other_run, trajectory(pair_id))
+    save(store, run_id, trajectory(pair_id))
+    for spans in (((0, 5), (6, 14)), ((0, 9), (10, 14))):
+        save(store, run_id, *parts_of(pair_id, *spans))
     with store.reading() as session:
         stored = trajectory_queries.trajectories_of(session, run_id, [pair_id])[pair_id]
         of_other = trajectory_queries.trajectories_of(session, other_run, [pair_id])[pair_id]
@@ -60,8 +58,7 @@ def test_pairs_are_counted_once_however_many_claims_they_have(store: Store) -> N
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
     first_steps = [replace(row, whole=False) for row in parts_of(ids[0], (0, 5), (6, 14))]
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, [*first_steps, trajectory(ids[1])])
+    save(store, run_id, *first_steps, trajectory(ids[1]))
     with store.reading() as session:
         assert trajectory_queries.count_first_steps(session, run_id) == 1
         lacking = trajectory_queries.lacking_steps(session, run_id, dataset_id)
@@ -106,7 +103,7 @@ def test_suspects_of_claims_are_stored_with_their_pair(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id = start_run(store, dataset_id)
     row = DetectionRow(pair_id, 0.5, ((0, 5, 1.0), (6, 14, 0.0)), run_id)
+    save(store, run_id, *parts_of(pair_id, (0, 5), (6, 14)))
     with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, parts_of(pair_id, (0, 5), (6, 14)))
         detection_queries.save_detections(session, [row])
         assert trajectory_queries.is_all_judged(session, run_id)

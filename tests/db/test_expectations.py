@@ -6,7 +6,7 @@ import pytest
 from db import Store
 from db.queries import trajectory_queries
 from db.queries.trajectory_queries import ExpectationRow, digest, pack, unpack
-from tests.db.building import add_dataset, start_run
+from tests.db.building import add_dataset, save, start_run
 from tests.db.test_scores import trajectory
 
 
@@ -36,11 +36,10 @@ def test_packed_expectations_round_trip(words: int, alternatives: bool) -> None:
 def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
+    save(store, run_id, *map(trajectory, ids))
     with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, [trajectory(i) for i in ids])
-        trajectory_queries.save_expectations(
-            session, run_id, {(ids[0], 0): row(4), (ids[1], 0): row(2)}
-        )
+        rows = {(ids[0], 0): row(4), (ids[1], 0): row(2)}
+        trajectory_queries.save_expectations(session, run_id, rows)
         trajectory_queries.save_expectations(session, run_id, {})
     with store.reading() as session:
         stored = trajectory_queries.trajectories_of(session, run_id, ids)
@@ -57,8 +56,8 @@ def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Stor
             trajectory_queries.count_unexpected(session, run_id, by) for by in ("one", "another")
         ]
         assert counted == [1, len(ids)]
-    with store.writing() as session:  # rewriting a trajectory keeps its expectation
-        trajectory_queries.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
+    save(store, run_id, trajectory(ids[0], seed=2))  # keeps its expectation
+    with store.writing() as session:
         trajectory_queries.save_expectations(session, run_id, {(ids[1], 0): row(3, "another")})
     with store.reading() as session:
         stored = trajectory_queries.trajectories_of(session, run_id, ids)
@@ -84,8 +83,7 @@ def test_noisy_copies_have_expectations(store: Store) -> None:
 def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, [trajectory(i) for i in ids])
+    save(store, run_id, *map(trajectory, ids))
     bad = ExpectationRow(np.array([np.nan], np.float32), np.zeros(1, np.float32), (), "one")
     with store.writing() as session, pytest.raises(ValueError, match="not finite"):
         trajectory_queries.save_expectations(

@@ -22,12 +22,12 @@ from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.stored_rows import scored_batches
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pair_queries, run_queries
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.fixtures.small_cold_start import small_cold_start
 from tests.fixtures.stores import fresh_database
+from tests.jobs.opening import pairs_of, scoring_of
 
 __all__ = ["small_cold_start"]  # used by every test
 
@@ -107,19 +107,15 @@ def workspace(
 
 
 def pair_ids(workspace: Workspace) -> list[int]:
-    with workspace.store.reading() as session:
-        return [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    return [pair.id for pair in pairs_of(workspace)]
 
 
 def check_shown(workspace: Workspace, scored: int) -> None:
     """Check that every pair has the probability given by the classifier in use."""
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, 1, "score")
     classifier = classifier_in_use(workspace.store, 1)
-    assert run is not None
     assert classifier is not None
     assert [classifier.active for classifier in workspace.jobs.classifiers(1)].count(True) == 1
-    ((listed, captions),) = scored_batches(workspace.store, run)
+    ((listed, captions),) = scored_batches(workspace.store, scoring_of(workspace))
     trajectories = [caption.claims[0].trajectory for caption in captions]
     assert len(listed) == scored
     shown = np.array([pair.p_error for pair in listed], float)
@@ -246,7 +242,5 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
     names = [classifier.name for classifier in workspace.jobs.classifiers(1)]
     assert len(names) == len(set(names)) == 4
     check_shown(workspace, FIRST)
-    with workspace.store.reading() as session:
-        counted = pair_queries.counts(session, 1).reviewed
-        listed = [pair.decision for pair in pair_queries.iterate_pairs(session, 1)]
-    assert counted == sum(decision is not None for decision in listed)
+    decided = sum(pair.decision is not None for pair in pairs_of(workspace))
+    assert workspace.review.counts(1).reviewed == decided

@@ -22,7 +22,7 @@ from db.queries.detection_queries import DetectionRow
 from db.queries.pair_queries import NewPair
 from db.queries.suggestion_queries import NewSuggestion
 from db.queries.trajectory_queries import TrajectoryRow
-from tests.db.building import add_dataset, add_pairs, rows_of, set_probabilities, start_run
+from tests.db.building import add_dataset, add_pairs, rows_of, save, set_probabilities, start_run
 
 
 def trajectory(
@@ -43,11 +43,6 @@ def only(rows: list[TrajectoryRow]) -> TrajectoryRow:
     """The trajectory of a caption that is one claim."""
     (row,) = rows
     return row
-
-
-def save(store: Store, run_id: int, *rows: TrajectoryRow) -> None:
-    with store.writing() as session:
-        trajectory_queries.save_trajectories(session, run_id, rows)
 
 
 def same(first: TrajectoryRow, other: TrajectoryRow) -> bool:

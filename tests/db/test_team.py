@@ -169,10 +169,7 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
     decide(store, ids[0], "drop", "Ben")
     decide(store, ids[1], "correct", "Ben")
     with store.reading() as session:
-        assert [len(opinion) for opinion in opinion_queries.shared_opinions(session, dataset)] == [
-            2,
-            2,
-        ]
+        assert [len(each) for each in opinion_queries.shared_opinions(session, dataset)] == [2, 2]
         (dispute,) = opinion_queries.disputed_pairs(session, dataset)
         assert dispute.pair_id == ids[1]
         assert {(o.author, o.decision) for o in dispute.opinions} == {
@@ -182,10 +179,7 @@ def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
     decide(store, ids[1], "correct", "Eve", settles=True)
     with store.reading() as session:
         assert opinion_queries.count_disputed(session, dataset) == 0
-        assert [len(opinion) for opinion in opinion_queries.shared_opinions(session, dataset)] == [
-            2,
-            2,
-        ]
+        assert [len(each) for each in opinion_queries.shared_opinions(session, dataset)] == [2, 2]
     assert in_queue(store, dataset, review="disputed") == []
 
 

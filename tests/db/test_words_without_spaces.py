@@ -9,7 +9,7 @@ from db.migrations.versions import v0042_words_without_spaces as migration
 from db.queries import trajectory_queries
 from db.queries.pair_queries import NewPair
 from db.queries.trajectory_queries import TrajectoryRow
-from tests.db.building import add_pairs, start_run
+from tests.db.building import add_pairs, save, start_run
 
 CAPTIONS = ["A dog", "一只狗", "Ein Hund", "犬が走る", "A dog in 北京"]
 
@@ -20,9 +20,7 @@ def test_only_captions_without_spaces_are_scored_again(url: str) -> None:
     dataset_id, ids = add_pairs(store, "photos", rows)
     run = start_run(store, dataset_id)
     scores = np.ones(2, np.float32)
-    with store.writing() as session:
-        trajectories = [TrajectoryRow(pair, scores, scores, (0,), scores) for pair in ids]
-        trajectory_queries.save_trajectories(session, run, trajectories)
+    save(store, run, *(TrajectoryRow(pair, scores, scores, (0,), scores) for pair in ids))
     # By itself: those after it have been carried out.
     with (
         store.engine.begin() as connection,

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
+from db.queries import pair_queries, run_queries
+from db.queries.pair_queries import PairRow
+from db.queries.run_queries import RunRow
 
 #: (state, copy_of, **settings): the fixture `open_workspace`.
 OpenWorkspace = Callable[..., Workspace]
@@ -27,3 +30,16 @@ def score_pairs(base: Path, **settings: object) -> Path:
     workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
     workspace.store.close()
     return base
+
+
+def pairs_of(workspace: Workspace, dataset_id: int = 1) -> list[PairRow]:
+    """The dataset's pairs, those that are hidden as well, in the order of import."""
+    with workspace.store.reading() as session:
+        return list(pair_queries.iterate_pairs(session, dataset_id))
+
+
+def scoring_of(workspace: Workspace, dataset_id: int = 1) -> RunRow:
+    """The run that scored the dataset last."""
+    run = workspace.store.read(run_queries.latest_run, dataset_id, "score")
+    assert run is not None
+    return run

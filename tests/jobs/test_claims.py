@@ -22,17 +22,14 @@ from db.queries import (
     claim_queries,
     classifier_queries,
     detection_queries,
-    pair_queries,
-    run_queries,
     signal_queries,
     suggestion_queries,
 )
-from db.queries.pair_queries import PairRow
 from research.chat_server import chat_server
 from research.scenes.long_captions import LongCaption, paragraphs
 from research.scenes.renderer import render
 from tests.fixtures.features import needs
-from tests.jobs.opening import OpenWorkspace, opened
+from tests.jobs.opening import OpenWorkspace, opened, pairs_of, scoring_of
 
 COUNT, VAGUE = 14, "What a wonderful time to be alive!"
 
@@ -75,11 +72,6 @@ def scored(folder: Path, drawn: list[LongCaption]) -> Path:
 @pytest.fixture
 def workspace(open_workspace: OpenWorkspace, scored: Path) -> Workspace:
     return open_workspace(copy_of=scored)
-
-
-def pairs_of(workspace: Workspace) -> list[PairRow]:
-    with workspace.store.reading() as session:
-        return list(pair_queries.iterate_pairs(session, 1))
 
 
 def test_claims_are_scored_and_judged_with_their_caption(
@@ -199,8 +191,7 @@ def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
     workspace: Workspace, drawn: list[LongCaption]
 ) -> None:
     (row, *_) = pairs_of(workspace)
-    run = workspace.store.read(run_queries.latest_run, 1, "score")
-    assert run is not None
+    run = scoring_of(workspace)
     (_, (caption,)) = scored_pairs(workspace.store, run, [row.id])
     calmest = min((caption.claims[i] for i in caption.deciding), key=lambda c: c.p_error or 0)
     with workspace.store.writing() as session:

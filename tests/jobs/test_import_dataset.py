@@ -24,14 +24,14 @@ from backend.errors import (
     UnsupportedFormat,
 )
 from backend.workspace import Workspace
-from db.queries import dataset_queries, job_queries, pair_queries
+from db.queries import dataset_queries, job_queries
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import encoded, image_folder, picture, write
 from tests.datasets.writing.test_forms import gzipped_tar
 from tests.fixtures.hub_server import Hub, Repository, dataset_hub
 from tests.fixtures.interrupting import Hanging, stop_at
 from tests.fixtures.sizes import Sizes
-from tests.jobs.opening import OpenWorkspace
+from tests.jobs.opening import OpenWorkspace, pairs_of
 
 
 @pytest.fixture
@@ -45,8 +45,7 @@ def folder(path: Path, pairs: int) -> Path:
 
 
 def ids(workspace: Workspace, dataset_id: int) -> list[int]:
-    with workspace.store.reading() as session:
-        return [pair.id for pair in pair_queries.iterate_pairs(session, dataset_id)]
+    return [pair.id for pair in pairs_of(workspace, dataset_id)]
 
 
 def test_the_app_opens_with_the_dataset_in_use(workspace: Workspace, tmp_path: Path) -> None:
@@ -219,8 +218,7 @@ def test_a_compressed_tar_is_unpacked_once_and_read_from_there(
     path = gzipped_tar(tmp_path / "pets.tar.gz")
     report = workspace.jobs.import_dataset(path)
     assert (report.name, report.added, report.problems) == ("pets", 1, 0)
-    with workspace.store.reading() as session:
-        (pair,) = pair_queries.iterate_pairs(session, report.dataset_id)
+    (pair,) = pairs_of(workspace, report.dataset_id)
     assert workspace.review.thumbnail(pair.id, 8)
     again = workspace.jobs.import_dataset(path)
     assert (again.added, again.already_there) == (0, 1)
@@ -251,9 +249,7 @@ def test_the_folder_of_images_that_are_elsewhere_is_named(
     assert f"--image-root {tmp_path / 'data/images'}." in refused.value.remedies["terminal"]
     options = ReadOptions(image_root=tmp_path / "data/images")
     workspace.jobs.import_dataset(table, options=options)
-    with workspace.store.reading() as session:
-        rows = list(pair_queries.iterate_pairs(session, 1))
-    assert [(row.caption, row.split) for row in rows] == [
+    assert [(row.caption, row.split) for row in pairs_of(workspace)] == [
         ("A dog 0", "validation"), ("A dog 1", "validation"),
     ]  # fmt: skip
 

@@ -18,20 +18,14 @@ from backend.jobs.scoring.classifiers import classifier_in_use, stored_classifie
 from backend.workspace import Workspace
 from db.authors import queue_author
 from db.models import Classifier as ClassifierRecord
-from db.queries import classifier_queries, pair_queries, suggestion_queries
-from db.queries.pair_queries import PairRow
+from db.queries import classifier_queries, suggestion_queries
 from db.queries.suggestion_queries import NewSuggestion
 from tests.cli.invoking import as_json, invoked
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import score_copies, workspace
-from tests.jobs.opening import CLIP, OpenWorkspace
+from tests.jobs.opening import CLIP, OpenWorkspace, pairs_of
 
 __all__ = ["workspace"]
-
-
-def pairs_of(workspace: Workspace) -> list[PairRow]:
-    with workspace.store.reading() as session:
-        return list(pair_queries.iterate_pairs(session, 1))
 
 
 def judge(workspace: Workspace, count: int, every: int = 3, **more: Any) -> None:

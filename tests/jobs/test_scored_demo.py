@@ -21,12 +21,13 @@ from backend.review.queue_form import START, from_fields
 from backend.review.views import PairView
 from backend.settings import Settings, load_settings
 from backend.workspace import Workspace
-from db.queries import pair_queries, run_queries, trajectory_queries
+from db.queries import run_queries, trajectory_queries
 from research.evaluation.demo_report import FIRST, compare, read_truth
 from research.scenes.caption_reading import claims_of
 from research.scenes.demo import COPIES, SEED, make_pairs, plant_copies
 from research.scenes.truth import facts
 from tests.docs.pages import ROOT
+from tests.jobs.opening import pairs_of, scoring_of
 from traced_ui import review_page
 from traced_ui.board import Post
 from traced_ui.page_state import PageState
@@ -140,23 +141,15 @@ def test_the_documents_have_the_figures_of_the_demo(workspace: Workspace, tmp_pa
 def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -> None:
     (dataset,) = workspace.datasets()
     with workspace.store.reading() as session:
-        scored = run_queries.latest_run(session, dataset.id, "score")
         run = run_queries.find_run(session, **run_key(workspace.engine, dataset.id))
-    assert scored is not None
-    assert run is not None
-    assert run.id == scored.id
+    assert run == scoring_of(workspace, dataset.id)
 
 
 def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> None:
-    (dataset,) = workspace.datasets()
     engine = workspace.engine
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset.id, "score")
-        assert run is not None
-        pairs = pair_queries.pairs_after(session, dataset.id, 0, 600)[:: 600 // SAMPLE]
-        trajectories = trajectory_queries.trajectories_of(
-            session, run.id, [pair.id for pair in pairs]
-        )
+    run, pairs = scoring_of(workspace), pairs_of(workspace)[:: 600 // SAMPLE]
+    ids = [pair.id for pair in pairs]
+    trajectories = workspace.store.read(trajectory_queries.trajectories_of, run.id, ids)
     info = engine.scorer.info
     assert run.revision == info.revision, "the models have changed: run `make demo`"
     images = [load_image(DEMO / split_proof(pair.image_path)[0]) for pair in pairs]

@@ -37,7 +37,7 @@ from db.queries.pair_queries import PairRow
 from db.queries.queue_filter import QueueFilter
 from tests.datasets.folders import image_folder, picture
 from tests.db.building import decided_pairs
-from tests.jobs.opening import OpenWorkspace, opened
+from tests.jobs.opening import OpenWorkspace, opened, pairs_of
 from tests.tree import ROOT
 
 PICTURES = ("a.png", "b.png", "c.png", "d.png")
@@ -63,8 +63,7 @@ EDITED = {"a.png": "A red dog.", "b.png": "A cat.", "d.png": "A hen."}
 
 
 def pairs(workspace: Workspace, report: ImportReport) -> dict[str, PairRow]:
-    with workspace.store.reading() as session:
-        rows = list(pair_queries.iterate_pairs(session, report.dataset_id))
+    rows = pairs_of(workspace, report.dataset_id)
     by_picture = {split_proof(row.image_path)[0]: row for row in rows}
     assert len(by_picture) == len(rows), "a picture has two pairs"
     return by_picture
@@ -324,9 +323,8 @@ def test_pictures_without_proof_are_verified_as_far_as_possible(
     picture(source / "a.png", (33, 10))
     kept = workspace.jobs.import_dataset(source)
     assert (kept.changes.same, kept.replaced, kept.unproved) == (3, 0, 1)
-    with workspace.store.reading() as session:
-        stored = pair_queries.iterate_pairs(session, first.dataset_id)
-        proofs = {pair.external_id: bool(split_proof(pair.image_path)[1]) for pair in stored}
+    stored = pairs_of(workspace, first.dataset_id)
+    proofs = {pair.external_id: bool(split_proof(pair.image_path)[1]) for pair in stored}
     assert proofs == {"a": False, "b": True, "c": True}
     assert workspace.jobs.import_dataset(source, update="take").unproved == 1
     assert workspace.jobs.import_dataset(source).unproved == 0
@@ -425,8 +423,7 @@ def test_import_asks_on_a_terminal_whether_to_take_changes(tmp_path: Path) -> No
 
     def caption() -> str:
         workspace = opened(state)
-        with workspace.store.reading() as session:
-            rows = {p.external_id: p for p in pair_queries.iterate_pairs(session, 1)}
+        rows = {pair.external_id: pair for pair in pairs_of(workspace)}
         workspace.store.close()
         return rows["a"].caption
 
@@ -462,12 +459,10 @@ def rows_in(path: Path, contents: Iterable[tuple[str, str]], ids: Iterable[Any])
 
 def verdicts_of(workspace: Workspace, report: ImportReport) -> list[tuple[Any, ...]]:
     """Id, picture, caption and decision of each pair, in the order of the ids."""
-    with workspace.store.reading() as session:
-        rows = list(pair_queries.iterate_pairs(session, report.dataset_id))
     states = [
-        (r.external_id, split_proof(r.image_path)[0], r.caption, r.decision)
-        for r in rows
-        if not r.hidden
+        (row.external_id, split_proof(row.image_path)[0], row.caption, row.decision)
+        for row in pairs_of(workspace, report.dataset_id)
+        if not row.hidden
     ]
     return sorted(states, key=lambda each: (len(each[0]), each[0]))
 
@@ -478,8 +473,7 @@ ROWS = [("a.png", "A dog."), ("b.png", "A cat."), ("c.png", "A cow."), ("d.png",
 def judged(workspace: Workspace, source: Path) -> ImportReport:
     """Imported, the second pair correct, the third dropped, the fourth corrected."""
     first = workspace.jobs.import_dataset(source)
-    with workspace.store.reading() as session:
-        rows = sorted(pair_queries.iterate_pairs(session, first.dataset_id), key=lambda row: row.id)
+    rows = sorted(pairs_of(workspace, first.dataset_id), key=lambda row: row.id)
     for row, verdict in zip(rows[1:], ("correct", "drop", "correction"), strict=False):
         workspace.review.decide(row.id, 0, verdict, "A duck." if verdict == "correction" else None)
     return first

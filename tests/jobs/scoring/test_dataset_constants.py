@@ -13,10 +13,10 @@ from backend.errors import SettingsError
 from backend.jobs import export_facts, export_scores
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.workspace import QueueFilter, Workspace
-from db.queries import dataset_queries, detection_queries, pair_queries, suggestion_queries
+from db.queries import dataset_queries, detection_queries, suggestion_queries
 from tests.cli.invoking import as_json
 from tests.fixtures.features import needs
-from tests.jobs.opening import OpenWorkspace, opened
+from tests.jobs.opening import OpenWorkspace, opened, pairs_of
 
 COUNT = 30  # the fewest in which a part is constant
 BEFORE = "ohwx style, "
@@ -73,8 +73,8 @@ def test_the_scores_are_those_of_the_captions_without_their_trigger(
     for row, without in zip(actual, expected, strict=True):
         assert row["caption"] == BEFORE + without["caption"]
         assert all(start >= len(BEFORE) for start, _, _ in row["suspects"])
+    pairs = pairs_of(workspace, TRIGGER)
     with workspace.store.reading() as session:
-        pairs = list(pair_queries.iterate_pairs(session, TRIGGER))
         suggestions = [
             (pair, each) for pair in pairs
             for each in suggestion_queries.list_suggestions(session, pair.id)
@@ -187,8 +187,7 @@ def test_specificity_and_support_do_not_read_them(workspace: Workspace) -> None:
     for dataset in (PLAIN, TRIGGER):
         workspace.jobs.run("specificity", dataset)
         workspace.jobs.run("support", dataset)
-        with workspace.store.reading() as session:
-            pairs = list(pair_queries.iterate_pairs(session, dataset))
+        pairs = pairs_of(workspace, dataset)
         numbers.append([(p.numbers["specificity"], p.numbers["support"]) for p in pairs])
     plain, trigger = numbers
     assert all(any(each[place] is not None for each in plain) for place in (0, 1))

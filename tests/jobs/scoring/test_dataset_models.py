@@ -23,7 +23,7 @@ from tests.datasets.folders import image_folder
 from tests.engine.concreteness.test_concreteness import classifier
 from tests.fixtures.features import needs
 from tests.fixtures.sizes import Sizes
-from tests.jobs.opening import OpenWorkspace
+from tests.jobs.opening import OpenWorkspace, scoring_of
 from tests.research.scenes.other_pictures import generated
 
 
@@ -39,9 +39,7 @@ def pairs(tmp_path: Path) -> str:
 
 
 def model_of_run(workspace: Workspace, dataset: int) -> str:
-    run = workspace.store.read(run_queries.latest_run, dataset, "score")
-    assert run is not None
-    return Path(run.model).name
+    return Path(scoring_of(workspace, dataset).model).name
 
 
 def first_row(workspace: Workspace, dataset: int) -> QueueRow:
@@ -365,9 +363,7 @@ def test_a_dataset_scored_as_written_says_so_and_stays_until_it_is_scored_again(
 
 
 def reading_of_run(workspace: Workspace, dataset: int) -> object:
-    run = workspace.store.read(run_queries.latest_run, dataset, "score")
-    assert run is not None
-    return run.parameters.get("text")
+    return scoring_of(workspace, dataset).parameters.get("text")
 
 
 def test_models_that_read_alike_are_loaded_once(open_workspace: OpenWorkspace) -> None:

@@ -9,11 +9,11 @@ from backend.jobs.scoring.captioner_stages import Expectations
 from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.settings import EMBEDDED_CAPTIONER
 from backend.workspace import Workspace
-from db.queries import classifier_queries, detection_queries, pair_queries, run_queries
+from db.queries import classifier_queries, detection_queries
 from research.scenes import demo
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
-from tests.jobs.opening import CLIP, OpenWorkspace, opened
+from tests.jobs.opening import CLIP, OpenWorkspace, opened, pairs_of, scoring_of
 
 COUNT = 24
 
@@ -35,11 +35,8 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 def readers(workspace: Workspace, dataset: int) -> list[str]:
-    with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, "score")
-        ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
-    assert run is not None
-    _, captions = scored_pairs(workspace.store, run, ids)
+    ids = [pair.id for pair in pairs_of(workspace, dataset)]
+    _, captions = scored_pairs(workspace.store, scoring_of(workspace, dataset), ids)
     trajectories = [caption.claims[0].trajectory for caption in captions]
     return [
         trajectory.expectation.captioner if trajectory.expectation else ""

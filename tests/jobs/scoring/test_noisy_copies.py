@@ -11,11 +11,11 @@ from backend.jobs.scoring.stored_rows import exploring_of
 from backend.jobs.scoring.workers import Workers
 from backend.progress import Progress
 from backend.workspace import Workspace
-from db.queries import dataset_queries, pair_queries, run_queries
 from research.scenes import demo
 from tests.faults.scenarios import workspace
 from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
+from tests.jobs.opening import pairs_of, scoring_of
 
 
 @pytest.fixture
@@ -41,11 +41,8 @@ def test_copies_scored_before_a_kill_are_not_scored_again(
 ) -> None:
     opened, dataset = scored
     sizes(BATCH=4)
-    with opened.store.reading() as session:
-        run = run_queries.latest_run(session, dataset, "score")
-        stored = list(pair_queries.iterate_pairs(session, dataset))
-        root = Path(dataset_queries.get_dataset(session, dataset).root)
-    assert run is not None
+    run, stored = scoring_of(opened, dataset), pairs_of(opened, dataset)
+    root = Path(opened.summary(dataset).root)
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]
     requests += requests[:2]  # one caption requested twice
     keyed = [(pair.id, pair.image_path) for pair in stored]

@@ -25,12 +25,12 @@ from backend.jobs.scoring.workers import AUTOMATIC, Devices, Opened, WorkerGone,
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pair_queries, run_queries, suggestion_queries, trajectory_queries
+from db.queries import suggestion_queries, trajectory_queries
 from db.queries.pair_queries import PairCaption
 from research.scenes import demo
 from tests.fixtures import programs
 from tests.fixtures.sizes import Sizes
-from tests.jobs.opening import QUICK_CLIP, OpenWorkspace
+from tests.jobs.opening import QUICK_CLIP, OpenWorkspace, pairs_of, scoring_of
 from tests.jobs.scoring import ended_pools
 
 PAIRS = 16
@@ -39,17 +39,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def stored(workspace: Workspace) -> list[Any]:
     """Everything that scoring has computed, in a form that can be compared exactly."""
+    pairs, run = pairs_of(workspace), scoring_of(workspace)
     with workspace.store.reading() as session:
-        run = run_queries.latest_run(session, 1, "score")
-        assert run is not None
-        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
-        rows = trajectory_queries.trajectories_of(session, run.id, ids)
+        rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
         known = {pair_id: only for pair_id, (only,) in rows.items()}
         return [
-            [
-                (p.external_id, p.s_0, p.p_error, p.icc)
-                for p in pair_queries.iterate_pairs(session, 1)
-            ],
+            [(pair.external_id, pair.s_0, pair.p_error, pair.icc) for pair in pairs],
             [
                 (i, row.scores.tobytes(), row.removed, row.first_step_scores.tobytes(), row.whole)
                 for i, row in sorted(known.items())
@@ -57,8 +52,8 @@ def stored(workspace: Workspace) -> list[Any]:
             [(i, str(known[i].expectation)) for i in sorted(known)],
             [
                 [(s.caption, s.s_after, s.p_after, s.proposer) for s in listed]
-                for i in ids
-                if (listed := suggestion_queries.list_suggestions(session, i, run.id))
+                for pair in pairs
+                if (listed := suggestion_queries.list_suggestions(session, pair.id, run.id))
             ],
         ]
 
