@@ -25,51 +25,44 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(program.app, list(arguments), env={"COLUMNS": "200"})
 
 
+def as_json(*arguments: str) -> Any:
+    done = run(*arguments, "--json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -> None:
     refused = run("models", "probe", NAME)
     assert refused.exit_code == 4
     assert f"models download {NAME}" in " ".join(refused.stderr.split())
-    refused = run("models", "default", NAME)
-    assert refused.exit_code == 2
-    assert "Download it first" in refused.stderr
+    assert run("models", "default", NAME).exit_code == 2, "it is not here yet"
     assert run("models", "default").stdout.strip() == "embedded"
 
-    got = run("models", "download", NAME, "--json")
-    assert got.exit_code == 0, got.stderr
-    report = json.loads(got.stdout)
+    report = as_json("models", "download", NAME)
     assert report["models"] == [[NAME, COMMIT]]
     assert report["downloaded"] > 10_000
-    again = run("models", "download", NAME)
-    assert f"0 MB downloaded. On this machine now: {NAME} at {COMMIT[:12]}." in again.stdout
+    again = run("models", "download", NAME).stdout
+    assert "0 MB" in again
+    assert f"{NAME} at {COMMIT[:12]}" in again
 
-    measured = run("models", "probe", NAME, "--json")
-    assert measured.exit_code == 0, measured.stderr
-    probe = json.loads(measured.stdout)
+    probe = as_json("models", "probe", NAME)
     assert (probe["model"], probe["device"]) == (NAME, "cpu")
     assert probe["seconds"] > 0
 
     assert run("models", "default", NAME).stdout.strip() == NAME
-    listed = json.loads(run("models", "list", "--json").stdout)["models"]
-    (added,) = [view for view in listed if view["name"] == NAME]
+    (added,) = [v for v in as_json("models", "list")["models"] if v["name"] == NAME]
     assert (added["is_here"], added["is_default"]) == (True, True)
     assert added["probe"]["seconds"] == probe["seconds"]
     text = run("models", "list").stdout
     assert f"{NAME} (on this machine, default)" in text
-    assert "for a thousand pairs on cpu" in text
-    rough = (
-        r"roughly [\d.]+ (s|min|h) for a thousand pairs on these cores; not measured yet: models"
-    )
-    assert re.search(f"{rough} probe fast", text)
+    assert re.search(r"roughly [\d.]+ (s|min|h).*models probe fast", text)
     assert re.search(r"\d million parameters", text[text.index(NAME) :])
 
     removed = run("models", "remove", NAME)
     assert removed.exit_code == 0
-    assert "It was the default, which is 'embedded' now." in removed.stdout
+    assert {f"'{NAME}'", "'embedded'"} <= set(removed.stdout.replace(",", "").split())
     assert run("models", "default").stdout.strip() == "embedded"
-    assert f"'{NAME}' is removed" in " ".join(removed.stdout.split())
-    gone = run("models", "remove", NAME)
-    assert gone.exit_code == 8
-    assert "not on this machine" in " ".join(gone.stderr.split())
+    assert run("models", "remove", NAME).exit_code == 8, "it is gone"
 
 
 def test_impossible_downloads_and_removals_are_refused(hub: Hub) -> None:
@@ -82,9 +75,7 @@ def test_impossible_downloads_and_removals_are_refused(hub: Hub) -> None:
 def test_an_estimate_scores_nothing(tmp_path: Path) -> None:
     demo.write(tmp_path / "pairs", 14, 0, 96, seed=3)
     folder = str(tmp_path / "pairs")
-    planned = run("score", folder, "--estimate", "--json")
-    assert planned.exit_code == 0, planned.stderr
-    assert json.loads(planned.stdout)["pairs"] == 14
+    assert as_json("score", folder, "--estimate")["pairs"] == 14
     text = run("score", folder, "--estimate", "--no-suggestions").stdout
     output = " ".join(text.split())
     assert "for 14 pairs on cpu, measured on 14: trajectories" in output

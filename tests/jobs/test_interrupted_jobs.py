@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import update
 
 from backend.errors import SettingsError
-from backend.jobs.export_choice import ExportChoice
 from backend.operations.workspace_jobs import MOST_ATTEMPTS
 from backend.progress import Progress
 from backend.workspace import Workspace
@@ -56,20 +55,6 @@ def test_an_import_resumes_with_its_arguments(
     assert after.status == "done"
     assert after.result["name"] == "mine"
     assert open_workspace().jobs.resume() == [], "once"
-
-
-def test_an_export_keeps_its_choice(
-    workspace: Workspace, folder: Path, tmp_path: Path, open_workspace: OpenWorkspace
-) -> None:
-    workspace.jobs.import_dataset(folder)
-    choice = ExportChoice(decided_only=True).model_dump()
-    out = str(tmp_path / "out")
-    interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
-    again = open_workspace()
-    again.jobs.resume()
-    assert again.jobs.background.wait(250)
-    assert again.jobs.job(2).status == "failed"
-    assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
 
 
 def test_a_job_that_keeps_ending_the_program_is_not_restarted_forever(

@@ -1,5 +1,6 @@
 """What is left to do: errors, the pairs to look through for them, and the time that it takes."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from backend.review.charts import (
     progress_of,
     seconds_a_pair,
 )
-from backend.workspace import QueueFilter
+from backend.workspace import QueueFilter, Workspace
 from research.bench.generated_store import generate
 from tests.traced_ui.conftest import workspace_in
 
@@ -46,9 +47,15 @@ def test_the_pace_is_that_of_the_newest_verdicts_without_breaks(
     assert seconds_a_pair(at(*pauses)) == seconds
 
 
-def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(tmp_path: Path) -> None:
-    workspace = workspace_in(tmp_path)
-    generate(workspace.store, 300)
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = workspace_in(tmp_path)
+    generate(opened.store, 300)
+    yield opened
+    opened.store.close()
+
+
+def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(workspace: Workspace) -> None:
     rows = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=300).rows
     chances = [row.p_error or 0.0 for row in rows]
     with workspace.store.reading() as session:
@@ -60,13 +67,10 @@ def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(tmp_path: Path) -> 
     last = int(chances[left.pairs - 1] * 100)
     assert sum(p for p in chances[: left.pairs] if int(p * 100) > last) < wanted
     assert left.seconds == left.pairs * SECONDS_A_PAIR
-    workspace.store.close()
 
 
-def test_a_few_verdicts_renew_what_is_left(tmp_path: Path) -> None:
+def test_a_few_verdicts_renew_what_is_left(workspace: Workspace) -> None:
     """What Review says is left is what Progress says, a few verdicts later at the latest."""
-    workspace = workspace_in(tmp_path)
-    generate(workspace.store, 300)
     workspace.review.errors_left(workspace.review.counts(1))
     for row in workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=3).rows:
         workspace.review.decide(row.pair_id, row.verdict_version, "drop")
@@ -74,14 +78,11 @@ def test_a_few_verdicts_renew_what_is_left(tmp_path: Path) -> None:
     assert estimate == progress_of(workspace.store, 1).left
 
 
-def test_review_says_what_progress_has_said(tmp_path: Path) -> None:
+def test_review_says_what_progress_has_said(workspace: Workspace) -> None:
     """Also when the estimate is not due to be renewed."""
-    workspace = workspace_in(tmp_path)
-    generate(workspace.store, 300)
     before = workspace.review.errors_left(workspace.review.counts(1))
     (row,) = workspace.review.queue_page(QueueFilter(1, "unreviewed"), limit=1).rows
     workspace.review.decide(row.pair_id, row.verdict_version, "drop")
     shown = workspace.review.progress(1).left
     assert shown != before
     assert workspace.review.errors_left(workspace.review.counts(1)) == shown
-    workspace.store.close()
