@@ -28,10 +28,7 @@ def test_additional_measures_are_part_of_the_result(
     arguments = (*plain, "--support", "--specificity", "--out", str(out))
     status, printed, err = invoked(scored_copies, "--quiet", *arguments)
     assert (status, err) == (0, "")
-    assert f"0 pairs scored, {CAPTIONS} already had scores" in printed
-    assert f"Support of {CAPTIONS} pairs measured now" in printed
-    assert f"Specificity of {CAPTIONS} captions by" in printed
-    assert f"{CAPTIONS} rows written to {out}" in printed
+    assert str(out) in printed
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == CAPTIONS
     assert all(row["specificity"] is not None for row in rows)

@@ -252,6 +252,10 @@ def accounts(text: str) -> str:
     return accounts_form.accounts_html(workspace, "Eve")
 
 
+def model(text: str, is_here: bool = False) -> ModelView:
+    return ModelView(text, text, None, text, None, None, None, "", "", is_here, False, None)
+
+
 #: Functions that draw each template as a page does. Parts are drawn with the pages that contain
 #: them.
 DRAWN: dict[str, Callable[[str], str]] = {
@@ -293,10 +297,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         [7, 8], {text: 1}, [text], {"name": text, "new": text}, text
     ),
     "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
-    "models.html": lambda text: models_page.models_html(
-        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)],
-        recommend(0),
-    ),
+    "models.html": lambda text: models_page.models_html([model(text, is_here=True)], recommend(0)),
     "retrain.html": lambda text: retrain.comparison_html(
         classifiers(text), retrain.candidate_of(classifiers(text)), 3
     ),
@@ -309,16 +310,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
     ),
     "datasets/models.html": lambda text: model_cards.cards_html(
-        [
-            ModelCard(
-                text,
-                ModelView(text, text, None, text, None, None, None, "", "", False, False, None),
-                False,
-                text,
-                text,
-            )
-        ],
-        text,
+        [ModelCard(text, model(text), False, text, text)], text
     ),
     "datasets/upload.html": lambda text: render(
         "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
@@ -331,7 +323,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         size=models_page.size,
         time=text,
         is_scored=False,
-        view=ModelView(text, text, None, text, None, None, None, "", "", True, False, None),
+        view=model(text, is_here=True),
     ),
     "export/total.html": lambda text: render(
         "export/total.html", counts=ExportCounts(9, 7, 2, 0, {text: 2}, {})

@@ -3,6 +3,7 @@
 import html
 import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -250,44 +251,32 @@ def test_a_chart_of_numbers_that_are_none_is_drawn(broken: float) -> None:
         assert trajectory_chart(each).count('data-action="step"') == steps.steps + 1
 
 
+def queue_of(rows: list[Any], **more: Any) -> str:
+    """The left column with these pairs."""
+    filter, counts = {"review": "all", "order": "p_error"}, ReviewCounts(1, 1, 0, 0)
+    return queue_panel.QueuePanel(rows, 1, counts, filter, "1", False, True, {}, **more).draw()
+
+
 def test_a_chance_by_a_model_that_does_not_know_the_pictures_is_no_figure() -> None:
     assert "likely wrong" in review_page.stage(pair("A dog"))
     shown = review_page.stage(pair("A dog", is_unfamiliar=True))
     assert "likely wrong" not in shown
     assert "does not know such pictures" in shown
-    listed = row("A dog", 1, None)  # 70 %
-    filter = {"review": "all", "order": "p_error"}
-    counts = ReviewCounts(1, 1, 0, 0)
-    for is_unfamiliar, unread in ((False, {}), (True, {}), (False, {1: "German"})):
-        beyond = is_unfamiliar or bool(unread)
-        lists = {
-            "queue": queue_panel.QueuePanel(
-                [listed],
-                1,
-                counts,
-                filter,
-                "1",
-                False,
-                True,
-                {},
-                is_unfamiliar=is_unfamiliar,
-                unread=unread,
-            ).draw(),
-            "grid": overview.grid([listed], is_unfamiliar=is_unfamiliar, unread=unread),
-            "table": overview.table([listed], {}, {}, is_unfamiliar=is_unfamiliar, unread=unread),
-        }
-        for name, markup in lists.items():
-            assert bool(re.search("not (know|read)", markup)) == beyond, name
+    listed = [row("A dog", 1, None)]  # 70 %
+    cases: list[dict[str, Any]] = [{}, {"is_unfamiliar": True}, {"unread": {1: "German"}}]
+    for beyond in cases:
+        lists = (queue_of(listed, **beyond), overview.grid(listed, **beyond),
+                 overview.table(listed, {}, {}, **beyond))  # fmt: skip
+        for markup in lists:
+            assert bool(re.search("not (know|read)", markup)) == bool(beyond)
             is_figure = bool(re.search(r"70 %|0\.700|% likely|--p:", markup))
-            assert is_figure != beyond, name
+            assert is_figure != bool(beyond)
 
 
 def test_what_a_row_of_the_queue_does_not_show_is_not_kept() -> None:
     queue_panel.forget_drawn()
-    filter, counts = {"review": "all", "order": "p_error"}, ReviewCounts(1, 1, 0, 0)
     for end in "ab":
-        rows = [row("A dog. " * 100 + end, 1, None)]
-        queue_panel.QueuePanel(rows, 1, counts, filter, "1", False, True, {}).draw()
+        queue_of([row("A dog. " * 100 + end, 1, None)])
     assert queue_panel._draw_row.cache_info().currsize == 1
 
 
