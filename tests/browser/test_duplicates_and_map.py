@@ -78,7 +78,7 @@ def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(pa
 
 
 @needs("picture_map")
-def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, site: Site) -> None:
+def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page) -> None:
     go_to(page, "map")
     expect(page.locator("#map-empty")).to_contain_text("No map yet")
     page.locator("#map-start").click()

@@ -20,7 +20,7 @@ def site(separate_site: Site) -> Site:
     return separate_site
 
 
-def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page, site: Site) -> None:
+def test_the_end_of_a_job_redraws_the_page_where_it_is(page: Page) -> None:
     wait_until_ready(page)
     press(page, "j")
     pair = pair_of(page)

@@ -187,9 +187,7 @@ def test_verdicts_on_claims_teach_beside_those_on_captions(
     assert workspace.jobs.adopt(report.classifier_id) == COUNT
 
 
-def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(
-    workspace: Workspace, drawn: list[LongCaption]
-) -> None:
+def test_a_claim_called_wrong_is_what_its_caption_is_learnt_by(workspace: Workspace) -> None:
     (row, *_) = pairs_of(workspace)
     run = scoring_of(workspace)
     (_, (caption,)) = scored_pairs(workspace.store, run, [row.id])

@@ -219,7 +219,7 @@ def test_a_choice_or_an_option_of_a_taken_name_is_left_out(
 
 
 def test_a_choice_without_its_step_is_not_passed_over(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch)
     monkeypatch.setattr(export_steps, "ADDED", (Picks,))

@@ -148,9 +148,7 @@ def test_a_model_unknown_to_the_hub_is_reported(hub: Hub) -> None:
         download("/some/folder")
 
 
-def test_the_list_shows_installed_models_and_their_costs(
-    hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_list_shows_installed_models_and_their_costs(hub: Hub, workspace: Workspace) -> None:
     views = {view.name: view for view in workspace.models.list_models()}
     assert list(views) == ["fast", "balanced", "large", "thorough", "multilingual", "vlm",
                            "embedded"]  # fmt: skip

@@ -296,9 +296,7 @@ def test_a_pair_handed_out_is_not_handed_to_another(workspace: Workspace, team: 
     assert workspace.accounts.hold(first, "Ben")
 
 
-def test_http_is_read_as_it_is_written(
-    team: Callable[[str], TestClient], workspace: Workspace
-) -> None:
+def test_http_is_read_as_it_is_written(team: Callable[[str], TestClient]) -> None:
     """Schemes in any case, If-Match as `*` and as a list, HEAD wherever there is GET."""
     client = team("review")
     client.headers["Authorization"] = client.headers["Authorization"].replace("Bearer", "bEARER")

@@ -226,7 +226,7 @@ def test_what_the_guard_cannot_read_goes_no_further(client: TestClient, text: st
 
 
 def test_an_upload_is_for_image_fields_and_for_the_browser_that_sent_it(
-    client: TestClient, served: Workspace, blocks: gr.Blocks
+    client: TestClient, blocks: gr.Blocks
 ) -> None:
     client.cookies.clear()
     path, number = upload(client), event_of(blocks, "check")
@@ -250,9 +250,7 @@ def test_an_upload_is_for_image_fields_and_for_the_browser_that_sent_it(
     assert client.get(f"/gradio_api/file={path}").status_code == 200
 
 
-def test_a_login_in_the_same_browser_does_not_see_what_another_uploaded(
-    served: Workspace, folder: Path
-) -> None:
+def test_a_login_in_the_same_browser_does_not_see_what_another_uploaded(served: Workspace) -> None:
     for name in ("ann", "bob"):
         served.accounts.add(name, "a long password", "curator")
     client = TestClient(create_app(served, 1, login=True))

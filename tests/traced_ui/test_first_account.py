@@ -70,7 +70,7 @@ def test_the_first_account_begins_the_login(
 
 
 def test_an_account_that_is_opened_again_begins_it_too(
-    workspace: Workspace, address: str, tmp_path: Path
+    workspace: Workspace, tmp_path: Path
 ) -> None:
     curators(tmp_path, "add", "Ada")
     curators(tmp_path, "remove", "Ada")

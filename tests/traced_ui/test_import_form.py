@@ -65,9 +65,7 @@ def upload(client: TestClient, folder: Path) -> str:
     return name
 
 
-def test_the_options_of_an_upload_are_validated(
-    client: TestClient, workspace: Workspace, tmp_path: Path
-) -> None:
+def test_the_options_of_an_upload_are_validated(client: TestClient, tmp_path: Path) -> None:
     name = upload(client, folder_of(tmp_path / "windows"))
     for given, message in (
         ({"encodign": "latin-1"}, "There is no field 'encodign'. There are: name"),

@@ -158,7 +158,7 @@ def test_what_is_wrong_or_probably_wrong_is_counted_and_can_be_left_out(
     assert report.counts.by_split == counts(wrong="leave out").by_split
 
 
-def test_one_estimate_in_all_places(fresh_demo: Workspace, tmp_path: Path) -> None:
+def test_one_estimate_in_all_places(fresh_demo: Workspace) -> None:
     """Review, Progress, the command line: before any verdict, with some, and once enough random
     pairs are decided; with verdicts of each kind."""
     first = check_places(fresh_demo)

@@ -190,9 +190,7 @@ def unknown(workspace: Workspace, tmp_path: Path) -> int:
     return workspace.find_or_import(str(photographs(tmp_path / "photographs")))
 
 
-def test_pictures_unknown_to_the_model_are_not_scored(
-    workspace: Workspace, unknown: int, clip: Path
-) -> None:
+def test_pictures_unknown_to_the_model_are_not_scored(workspace: Workspace, unknown: int) -> None:
     with pytest.raises(UnknownPictures, match=r"8 of 8 pictures.*the embedded model") as refused:
         workspace.jobs.score(unknown, suggestions=False)
     assert "--anyway" in explain(refused.value, "terminal")
