@@ -5,6 +5,7 @@ import pty
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import chain
@@ -22,7 +23,7 @@ from backend.jobs.export_dataset import UNREADABLE
 from backend.jobs.export_decisions import remaining
 from backend.jobs.reports import ImportReport
 from backend.plugins import Plugin
-from backend.store import create_tables_of_features
+from backend.store import all_computed_tables, create_tables_of_features
 from backend.workspace import Workspace
 from db.feature_tables import OF_CAPTION, OF_PICTURE, new_tables
 from db.models import Detection, Pair, Trajectory, WordMark
@@ -107,6 +108,8 @@ def test_what_a_feature_computed_goes_with_its_caption_or_picture_while_it_is_aw
     with workspace.store.writing() as session:
         for table in (words, colours):
             session.execute(insert(table), [{"pair_id": pair} for pair in ids.values()])
+        told = Counter(table.name for table in all_computed_tables(session))
+    assert told["of_words"] == told["of_colours"] == max(told.values()) == 1
     source = write(tmp_path / "d", FIRST | {"a.png": "A red dog."}, IDS)
     picture(source / "b.png", (33, 10))
     workspace.jobs.import_dataset(source, update="take")
