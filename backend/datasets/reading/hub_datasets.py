@@ -143,10 +143,11 @@ def listed_files(folder: Path, subset: str | None = None) -> SourceTables | None
     return _source_tables(folder, config.splits_of(_names_below(folder)))
 
 
-def found_files(folder: Path) -> SourceTables | None:
-    """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
-    there are no data files."""
-    return _source_tables(folder, _by_layout(_names_below(folder)))
+def found_files(folder: Path, besides: Collection[Path] = ()) -> SourceTables | None:
+    """Files and splits inferred from file and folder names, as by `load_dataset(folder)`, leaving
+    out those `besides` which are tables; None if there are no data files."""
+    others = {path.relative_to(folder).as_posix() for path in besides}
+    return _source_tables(folder, _by_layout(_names_below(folder) - others))
 
 
 def needed_files(

@@ -8,7 +8,7 @@ import hashlib
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import EmbeddedImage, json_object, trim
@@ -42,6 +42,7 @@ from backend.datasets.reading.sidecars import (
     owners_of,
 )
 from backend.datasets.reading.tar_descriptions import TarDescription, describe_tars
+from backend.datasets.reading.tar_members import holds_pictures_alone
 from backend.datasets.reading.unread_formats import unread_format
 from backend.datasets.safe_files.regular_files import open_regular, read_within
 from backend.datasets.splits import split_in, splits_of
@@ -154,7 +155,10 @@ def tables_of(
     if not metadata and (other := tables_of_readers(folder)):
         return SourceTables(other.tables, splits_below(folder, other.tables), other.notes)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
-    if tables := next(filter(None, kinds), []):
+    tables = next(filter(None, kinds), [])
+    if metadata == [] and not may_lack_captions and (beside := _captions_beside(kinds[1], folder)):
+        return beside
+    if tables:
         others = {path for kind in kinds for path in kind if not _is_index(path)}
         unread = sorted({*others, *rest} - {*tables})
         notes = (*_notes(folder, unread), *_notes_on_texts(tables))
@@ -181,6 +185,15 @@ def tables_of(
     if not sentence and (sentence := _of_other_form(folder, bool(advice))) and advice:
         sentence = f"{not_a_dataset(folder)}. {sentence}"
     raise DatasetFormatError(sentence or not_a_dataset(folder), **advice)
+
+
+def _captions_beside(tars: Sequence[Path], folder: Path) -> SourceTables | None:
+    """The tables of a folder whose tars hold pictures alone."""
+    if not tars or not all(holds_pictures_alone(tar, folder) for tar in tars):
+        return None
+    if tables := _tables_in(folder) or caption_lists(folder):
+        return SourceTables(tables, notes=_notes(folder, []))
+    return _tables_below(folder, tars)
 
 
 def _beside_pictures(tables: Iterable[Path]) -> set[Path]:
@@ -313,11 +326,12 @@ def _names_pictures_alone(file: Path) -> bool:
     )
 
 
-def _tables_below(folder: Path) -> SourceTables | None:
-    """The tables of subfolders: those whose formats plug-ins read, such as one of each split, if
-    they hold pairs or are all there is, else those that the names of files tell."""
+def _tables_below(folder: Path, besides: Collection[Path] = ()) -> SourceTables | None:
+    """The tables of subfolders without those `besides` which they are looked for: those whose
+    formats plug-ins read, such as one of each split, if they hold pairs or are all there is, else
+    those that the names of files tell."""
     by_place = _readers_below(folder)
-    clone = hub_datasets.found_files(folder) or SourceTables([])
+    clone = hub_datasets.found_files(folder, besides) or SourceTables([])
     every = [
         path for path in clone.tables
         if not _is_in_export(path, folder) and by_place.keys().isdisjoint(path.parents)

@@ -2,6 +2,7 @@
 
 import tarfile
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, cast
 
@@ -11,10 +12,12 @@ from backend.datasets.reading.tar_samples import MOST_TEXT, TarMember, read_memb
 from backend.datasets.safe_files.containers import SEPARATOR
 from backend.datasets.safe_files.foreign_names import NamesByFolder
 from backend.datasets.safe_files.text_files import open_in_folders
-from backend.errors import DatasetFormatError
+from backend.errors import DatasetFormatError, UnsafePath
 
 #: A multiple of a tar's blocks.
 _READ_AT_ONCE = 1 << 20
+#: Files by which is told what a tar holds.
+_FIRST = 100
 
 
 class DamagedTar(ValueError):
@@ -58,6 +61,15 @@ def members_and_ends(
         damage = DamagedTar("it consists of headers without end" if endless else str(problem))
         damage.has_members = has_members
         raise damage from problem
+
+
+def holds_pictures_alone(tar: Path, root: Path) -> bool:
+    """Whether the first files of a tar are pictures: their captions are elsewhere."""
+    try:
+        first = list(islice(members_of(tar, (root,), ()), _FIRST))
+    except (DamagedTar, DatasetFormatError, UnsafePath):
+        return False
+    return bool(first) and all(member.is_picture for member in first)
 
 
 class TarPictures:

@@ -1,5 +1,6 @@
 """A table beside the archives with its pictures."""
 
+import json
 import tarfile
 from pathlib import Path
 
@@ -98,3 +99,28 @@ def test_a_table_may_name_the_tar(tmp_path: Path) -> None:
     pairs, reader = read(tmp_path)
     assert len(pairs) == 1
     assert reader.problems == []
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("pairs.csv", "file_name,caption\na.png,A dog.\nx/b.png,A cat.\n"),
+        ("results.json", json.dumps(ROWS)),
+        ("captions.txt", "a.png,A dog.\nx/b.png,A cat.\n"),
+    ],
+)
+def test_captions_of_tars_of_pictures_may_be_in_a_table_of_any_name(
+    tmp_path: Path, file: str, content: str
+) -> None:
+    write(tmp_path / file, content)
+    packed(tmp_path / "images.tar", PICTURES)
+    pairs, reader = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A dog.", "A cat."]
+    assert reader.problems == []
+
+
+def test_tars_with_captions_come_before_tables_of_other_names(tmp_path: Path) -> None:
+    csv_file(tmp_path / "pairs.csv", ROWS)
+    packed(tmp_path / "0.tar", {"a.png": encoded(), "a.txt": b"A red square."})
+    pairs, _ = read(tmp_path)
+    assert [pair.caption for pair in pairs] == ["A red square."]
