@@ -108,8 +108,8 @@ def test_what_a_feature_computed_goes_with_its_caption_or_picture_while_it_is_aw
     with workspace.store.writing() as session:
         for table in (words, colours):
             session.execute(insert(table), [{"pair_id": pair} for pair in ids.values()])
-        told = Counter(table.name for table in all_computed_tables(session))
-    assert told["of_words"] == told["of_colours"] == max(told.values()) == 1
+        counts = Counter(table.name for table in all_computed_tables(session))
+    assert counts["of_words"] == counts["of_colours"] == max(counts.values()) == 1
     source = write(tmp_path / "d", FIRST | {"a.png": "A red dog."}, IDS)
     picture(source / "b.png", (33, 10))
     workspace.jobs.import_dataset(source, update="take")
