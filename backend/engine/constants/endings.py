@@ -1,5 +1,5 @@
-"""Endings that say nothing about the picture: who took or owns it, hashtags, the name of the file,
-of a shop or of a site that sells pictures, and flags of an image generator.
+"""Endings that say nothing about the picture: who took or owns it, hashtags, the name or the size
+of the file, a shop, its price, a site that sells pictures, and flags of an image generator.
 
 They belong to no claim: models read them as something that the picture shows, so that a
 photographer's name becomes the most suspicious word.
@@ -69,6 +69,8 @@ _PAGE_ENDING = re.compile(
     rf"|,\s?(?:{_STOCK})|\s{_TITLED}"
     r"|(?:\s#[^\W\d]\w{1,40}){2,150}|(?<=[.!?])\s#[^\W\d]\w{1,40}"
     r"|\s[(\[]?[\w-]{0,40}\d[\w-]{0,40}\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)[)\]]?"
+    r"|\s(?:\d{3,5}[x×]\d{3,5}(?: ?px)?|[(\[]\d{3,5} ?[x×] ?\d{3,5}(?: ?px)?[)\]])"
+    rf"|{_SEPARATOR}(?:US ?)?[$€£] ?\d[\d.,]{{0,12}}"
     r")[.!]?\s*\Z",
     re.IGNORECASE,
 )
@@ -78,8 +80,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def page_ending_start(text: str) -> int | None:
-    """Where hashtags, a file's, shop's or site's name at the end of a caption start; None if there
-    are none.
+    """Where hashtags, a file's, shop's or site's name, a size or a price at the end of a caption
+    start; None if there are none.
 
     >>> page_ending_start("A dog on grass | Etsy"), page_ending_start("A dog in a shop, on sale")
     (14, None)
@@ -127,6 +129,8 @@ def flags_start(text: str) -> int | None:
 
 # ---------------------------------------------------------------- all of them
 
+#: Of nonsense that is endings alone, the rest is read.
+_MOST_ROUNDS = 10
 _STARTS: tuple[Callable[[str], int | None], ...] = (credit_start, page_ending_start, flags_start)
 
 
@@ -146,6 +150,9 @@ def blank_out_endings(text: str) -> str:
     'A red dog.'
     """
     described = text
-    while start := min((s for f in _STARTS if (s := f(described)) is not None), default=None):
+    for _ in range(_MOST_ROUNDS):
+        start = min((s for f in _STARTS if (s := f(described)) is not None), default=0)
+        if not start:
+            break
         described = described[:start]
     return described + "\n" * (len(text) - len(described))

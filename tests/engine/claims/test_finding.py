@@ -112,6 +112,7 @@ def test_an_enumeration_in_a_sentence_is_no_list_of_tags(caption: str) -> None:
 @pytest.mark.parametrize(
     "ending",
     [" (Photo: Jane Doe/AP)", " #cute #dog", " | Etsy", " IMG_0123.jpg", " --ar 16:9",
+     " (1920 x 1080 px)", " 1920x1080", " - $12.99", " | €5",
      " #cute" * 2000, " --v 6" * 40, " - Etsy #dog #cute --v 6"],
 )  # fmt: skip
 def test_an_ending_that_says_nothing_of_the_picture_belongs_to_no_claim(
