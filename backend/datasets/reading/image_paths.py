@@ -3,9 +3,9 @@
 All paths of a table are relative to one folder: its own, the dataset's, or the one that COCO's
 layout provides. It is chosen by the first rows, because a name that is missing in one folder may be
 another picture in the next. What no file has may be in a zip or tar beside the table. If no picture
-of the first rows is in any of these places, pictures are found by the ends of their paths. Paths
-that other systems wrote are found by `foreign_names`, in folders and in archives alike; nothing
-outside the dataset's folder is ever opened.
+of the first rows is in any of these places, and most are elsewhere below the root, pictures are
+found by the ends of their paths. Paths that other systems wrote are found by `foreign_names`, in
+folders and in archives alike; nothing outside the dataset's folder is ever opened.
 """
 
 import difflib
@@ -83,7 +83,7 @@ class ImagePaths:
         self._container: tuple[Path, str] | None = None
         self._container_path: Path | None = None
         self._pictures, self._foreign = pictures, foreign
-        #: No picture of the first rows is where a table's pictures are.
+        #: No picture of the first rows is where a table's pictures are, and most are elsewhere.
         self._lack_folders = False
         self._noted: set[str] = set()
         self._hints = 0
@@ -98,8 +98,9 @@ class ImagePaths:
         del names[_SAMPLE:]
         candidates = [ForeignNames(_Files(self._files, folder)) for folder in self._folders]
         counts = [candidate.learn(names) for candidate in candidates]
-        self._lack_folders = bool(names) and max(counts, default=(0, 0)) == (0, 0)
-        if counts and not self._lack_folders:
+        is_found = max(counts, default=(0, 0)) > (0, 0)
+        self._lack_folders = not is_found and self._are_below(names)
+        if is_found:
             place = counts.index(max(counts))
             self._folder, self._names = self._folders[place], candidates[place]
         else:
@@ -115,6 +116,12 @@ class ImagePaths:
             if (archive := self._file(outer)) is not None:
                 self._learn_archive(archive, below, inner_names)
         self._first_names = names
+
+    def _are_below(self, names: Sequence[str]) -> bool:
+        """Whether most names are those of pictures anywhere below the root: a few are by chance."""
+        if self._pictures is None or not names:
+            return False
+        return 2 * sum(map(bool, map(self._pictures.ending_in, names))) > len(names)
 
     def _learn_archive(self, archive: Path, below: str, names: Sequence[str] = ()) -> None:
         """Choose the folder of an archive that names are relative to: that of its table, none above

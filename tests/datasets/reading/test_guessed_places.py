@@ -91,6 +91,16 @@ def test_a_table_takes_no_pictures_of_another(tmp_path: Path) -> None:
     assert {problem.kind for problem in reader.problems} == {"missing image"}
 
 
+def test_a_picture_of_the_same_name_by_chance_is_none_of_the_table(tmp_path: Path) -> None:
+    """A table in somebody's home, most of whose pictures were not downloaded."""
+    picture(tmp_path / "Downloads" / "0.png")
+    rows = [{"file_name": f"{n}.png", "caption": f"A {n}."} for n in range(3)]
+    csv_file(tmp_path / "t.csv", rows)
+    pairs, reader = read(tmp_path / "t.csv")
+    assert not pairs
+    assert {problem.kind for problem in reader.problems} == {"missing image"}
+
+
 def test_a_folder_of_the_first_rows_is_that_of_all(tmp_path: Path) -> None:
     """A name that is missing there may be another picture elsewhere."""
     picture(tmp_path / "a.png")
