@@ -155,6 +155,14 @@ def text_of(value: Any) -> str:
         raise BadCell(f"it cannot be written as text: {problem}") from problem
 
 
+def plain_text(value: Any) -> str:
+    """The same; "" for a cell that holds no text."""
+    try:
+        return text_of(value)
+    except BadCell:
+        return ""
+
+
 def json_value(value: Any, depth: int = 0) -> Any:
     """The value in a form that JSON can represent; other types become text. Raises BadCell."""
     if depth > DEEPEST:

@@ -17,8 +17,7 @@ from backend.review.charts import (
     seconds_a_pair,
 )
 from backend.workspace import QueueFilter, Workspace
-from research.bench.generated_store import generate
-from tests.traced_ui.conftest import workspace_in
+from tests.traced_ui.conftest import generated_in
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 
@@ -49,10 +48,8 @@ def test_the_pace_is_that_of_the_newest_verdicts_without_breaks(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = workspace_in(tmp_path)
-    generate(opened.store, 300)
-    yield opened
-    opened.store.close()
+    with generated_in(tmp_path, 300) as opened:
+        yield opened
 
 
 def test_the_pairs_are_the_fewest_from_the_head_of_the_queue(workspace: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,19 @@ def workspace(imported: Path, tmp_path: Path) -> Iterator[Workspace]:
     opened.store.close()
 
 
-@pytest.fixture
-def generated(tmp_path: Path) -> Iterator[Workspace]:
-    """Forty pairs with scores that no model computed."""
-    opened = workspace_in(tmp_path)
-    generate(opened.store, 40)
+@contextmanager
+def generated_in(folder: Path, pairs: int) -> Iterator[Workspace]:
+    """Pairs with scores that no model computed."""
+    opened = workspace_in(folder)
+    generate(opened.store, pairs)
     yield opened
     opened.store.close()
+
+
+@pytest.fixture
+def generated(tmp_path: Path) -> Iterator[Workspace]:
+    with generated_in(tmp_path, 40) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -40,13 +40,22 @@ MARKS = "_-."
 _USUAL = 0.5
 
 
+def parts_of(name: str) -> list[str]:
+    """The words of a column's name.
+
+    >>> parts_of("image/Key_2")
+    ['image', 'key', '2']
+    """
+    return _PARTS.findall(name.lower())
+
+
 def is_caption_name(name: str) -> bool:
     """Whether a column is named like captions.
 
     >>> [is_caption_name(name) for name in ("short", "blip_caption", "caption_id", "width")]
     [True, True, False, False]
     """
-    parts = set(_PARTS.findall(name.lower()))
+    parts = set(parts_of(name))
     return name.strip().lower() in OBJECT_NAMES or bool(parts & _CAPTIONS and not parts & _ABOUT)
 
 
@@ -72,7 +81,7 @@ def chosen_cells(
     for name in names:
         if name not in (own, column) and (chosen != (ALL,) or is_caption_name(name)):
             # The name of a known field says how a list in it is read.
-            field = "tags" if _PARTS.findall(name.lower())[-1:] == ["tags"] else name
+            field = "tags" if parts_of(name)[-1:] == ["tags"] else name
             cell = row.get(name)
             is_known = usual_name([field], OBJECT_NAMES) and isinstance(cell, list)
             cells.append((name, name, {field: cell} if is_known else cell))

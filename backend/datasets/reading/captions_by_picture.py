@@ -69,7 +69,7 @@ def _is_map(file: JsonFile, within: str, path: Path, pictures: PicturesBelow, is
         if kind in ("string", "start_array") or is_named or texts & {*CAPTION_NAMES}:
             names.append(name)
     return (
-        (bool(names) and (within == _FIFTYONE or name_pictures))
+        ((within == _FIFTYONE or name_pictures) and bool(names))
         or any(names_picture(path, name) for name in names)
         or any(pictures.ending_in(name) for name in names)
     )

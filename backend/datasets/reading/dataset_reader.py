@@ -22,6 +22,7 @@ from backend.datasets.cells import (
     EmbeddedImage,
     TableRow,
     json_value,
+    plain_text,
     size_of,
     text_of,
     text_problem,
@@ -405,12 +406,12 @@ class DatasetReader:
         options = self.options
         self._has_usual_captions |= bool(usual_name(names, CAPTION_NAMES))
         if not (captions or options.uncaptioned or self._has_usual_captions):
-            guessed = caption_columns(names)
-            captions = guessed[0] if guessed else ""
-            if len(guessed) > 1 and options.caption_fields is None:
-                options = options.model_copy(update={"caption_fields": ",".join(guessed)})
-            if guessed:
-                self._note(f"'{name}': captions are read from {listed_names(guessed)}.")
+            likely = caption_columns(names)
+            captions = likely[0] if likely else ""
+            if len(likely) > 1 and options.caption_fields is None:
+                options = options.model_copy(update={"caption_fields": ",".join(likely)})
+            if likely:
+                self._note(f"'{name}': captions are read from {listed_names(likely)}.")
         columns = self._detect_columns(rows, name, captions)
         return caption_column(rows, columns, name, options, ours, self._forms, self._note, path)
 
@@ -452,7 +453,7 @@ class DatasetReader:
             self._note(f"'{name}': '{columns.writer}' says who or what wrote each caption.")
         if columns.id is None or options.id_column is not None:
             return columns
-        values = [text for row in rows if (text := _plain_text(row.get(columns.id)))]
+        values = [text for row in rows if (text := plain_text(row.get(columns.id)))]
         repetitions = len(values) - len(set(values))
         weak = columns.id.strip().lower() in WEAK_IDS
         if repetitions > (0 if weak else _REPEATED * len(values)):
@@ -676,13 +677,6 @@ def _of_column(
         return convert(value)
     except BadCell as problem:
         raise BadCell(f"The column '{trim(column)}': {problem}") from problem
-
-
-def _plain_text(value: Any) -> str:
-    try:
-        return text_of(value)
-    except BadCell:
-        return ""
 
 
 def _exists(pair: SourcePair) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from backend.datasets.cells import BadCell, EmbeddedImage, text_of
+from backend.datasets.cells import plain_text
 from backend.datasets.columns import CAPTION_NAMES
-from backend.datasets.reading.caption_fields import is_caption_name
+from backend.datasets.reading.caption_fields import is_caption_name, parts_of
 from backend.datasets.reading.named_pictures import PicturesBelow
 
 #: Different values of a column that all have to be the names of pictures.
@@ -17,7 +17,6 @@ _SAMPLE = 20
 _NAMING = frozenset(
     ("image", "img", "picture", "photo", "file", "name", "path", "key", "id", "uid")
 )  # fmt: skip
-_PARTS = re.compile(r"[^\W_]+")
 _NUMBERED = re.compile(r"([a-z_]*[a-z])[ _.-]?\d{1,3}")
 
 
@@ -26,16 +25,18 @@ def column_of_pictures(
 ) -> str | None:
     """The first column whose first values are all the names of pictures; None if there is none, or
     another names other pictures."""
-    found: dict[str, list[list[str]]] = {}
+    pictures_by_column: dict[str, list[list[str]]] = {}
     for name in names:
-        if not _NAMING & {*_PARTS.findall(name.lower())}:
+        if not _NAMING & {*parts_of(name)}:
             continue
-        values = dict.fromkeys(text for row in rows if (text := _text(row.get(name))))
+        values = dict.fromkeys(text for row in rows if (text := plain_text(row.get(name))))
         named = [pictures.ending_in(value) for value in islice(values, _SAMPLE)]
         if named and all(named):
-            found[name] = named
-    first, *others = found.values() or [[]]
-    return next(iter(found), None) if all(named == first for named in others) else None
+            pictures_by_column[name] = named
+    if not pictures_by_column:
+        return None
+    column, named = next(iter(pictures_by_column.items()))
+    return column if all(each == named for each in pictures_by_column.values()) else None
 
 
 def caption_columns(names: Collection[str]) -> tuple[str, ...]:
@@ -56,12 +57,3 @@ def caption_columns(names: Collection[str]) -> tuple[str, ...]:
         return tuple(numbered[min(numbered, key=CAPTION_NAMES.index)])
     like = tuple(filter(is_caption_name, names))
     return like if len(like) == 1 else ()
-
-
-def _text(cell: Any) -> str:
-    if isinstance(cell, EmbeddedImage):
-        return ""
-    try:
-        return text_of(cell)
-    except BadCell:
-        return ""

@@ -16,9 +16,8 @@ from typing import Any
 
 from backend.datasets.cells import TableRow, trim
 from backend.datasets.export_row import MARK
-from backend.datasets.read_options import JSON_LINES, TEXT_TABLES, ReadOptions, is_hidden
+from backend.datasets.read_options import TEXT_TABLES, ReadOptions, is_hidden
 from backend.datasets.reading.caption_texts import TextReader
-from backend.datasets.reading.csv_table import csv_rows
 from backend.datasets.reading.on_disk import SeenIds
 from backend.datasets.reading.sample_fields import ALL_DETECTED, SampleChoice
 from backend.datasets.reading.sidecars import (
@@ -28,7 +27,7 @@ from backend.datasets.reading.sidecars import (
     sidecar_choice,
     sidecar_row,
 )
-from backend.datasets.reading.tables import jsonl_rows
+from backend.datasets.reading.tables import text_rows
 from backend.datasets.reading.tar_members import DamagedTar, members_and_ends, members_of
 from backend.datasets.reading.tar_samples import (
     MOST_MEMBERS,
@@ -336,11 +335,8 @@ def _zip_table(
             if table_encoding.note:
                 note(table_encoding.note)
             lines = decoded_lines(raw, table_encoding.name)
-            if table.lower().endswith(JSON_LINES):
-                yield from jsonl_rows(lines)
-            else:
-                tab = "\t" if table.lower().endswith(".tsv") else None
-                yield from csv_rows(lines, delimiter or tab, trim(table))
+            ending = PurePosixPath(table).suffix.lower()
+            yield from text_rows(lines, ending, delimiter, trim(table))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
             RuntimeError, ValueError) as problem:  # fmt: skip
         yield TableRow(

@@ -155,10 +155,10 @@ def tables_of(
     if not metadata and (other := tables_of_readers(folder)):
         return SourceTables(other.tables, splits_below(folder, other.tables), other.notes)
     kinds = [metadata, shards_of(folder), _tables_in(folder)]
-    tables = next(filter(None, kinds), [])
-    if metadata == [] and not may_lack_captions and (beside := _captions_beside(kinds[1], folder)):
+    may_be_pictures = not metadata and not may_lack_captions
+    if may_be_pictures and (beside := _captions_beside(kinds[1], folder)):
         return beside
-    if tables:
+    if tables := next(filter(None, kinds), []):
         others = {path for kind in kinds for path in kind if not _is_index(path)}
         unread = sorted({*others, *rest} - {*tables})
         notes = (*_notes(folder, unread), *_notes_on_texts(tables))

@@ -209,6 +209,16 @@ def _first_line(problem: BaseException) -> str:
 _BATCH = 2000
 
 
+def text_rows(
+    lines: Iterable[TextLine], ending: str, delimiter: str | None, name: str
+) -> Iterator[TableRow]:
+    """The rows of a CSV, TSV or JSON lines file, by its `ending`. Raises DatasetFormatError, which
+    names the file."""
+    if ending in JSON_LINES:
+        return jsonl_rows(lines)
+    return csv_rows(lines, delimiter or ("\t" if ending == ".tsv" else None), name)
+
+
 def rows_of(
     path: Path,
     encoding: str | None = None,
@@ -224,11 +234,7 @@ def rows_of(
     if ending in TEXT_TABLES:
         with open_in_folders(path, folders) as raw:
             lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
-            if ending in JSON_LINES:
-                yield from jsonl_rows(lines)
-            else:
-                tab = "\t" if ending == ".tsv" else None
-                yield from csv_rows(lines, delimiter or tab, path.name)
+            yield from text_rows(lines, ending, delimiter, path.name)
     elif ending == ".parquet":
         with open_in_folders(path, folders) as raw:
             yield from parquet_rows(path, raw)
