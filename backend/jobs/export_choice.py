@@ -78,7 +78,8 @@ def is_shares(text: str) -> bool:
 
 class _OwnChoice(Options):
     drop_above: float | None = Field(None, ge=0, le=1)
-    """Leave out undecided pairs whose chance of error is above this."""
+    """Leave out undecided pairs whose chance of error is above this. Captions in a language that
+    the model does not read stay."""
     abstract: Literal["leave out", "tag", "keep"] = "leave out"
     """Vague pairs: 'leave out', 'tag' or 'keep'."""
     dropped: Literal["leave out", "tag"] = "leave out"
@@ -162,3 +163,5 @@ class ExportDecision:
     left_out_because: str = ""
     #: Of an enrichment that nobody has accepted.
     proposer: str = field(default="", repr=False)
+    #: No threshold applies: the model does not read the language of the caption, nobody has.
+    is_unread: bool = field(default=False, repr=False)

@@ -12,9 +12,16 @@ from backend.errors import ExportError, SettingsError
 from backend.jobs import export_steps
 from backend.jobs.errors_left import ErrorsLeft, errors_left_by, estimate_left
 from backend.jobs.export_choice import ExportChoice, ExportDecision
-from backend.jobs.export_decisions import decide_export, decided_pairs, remaining, requested_pairs
+from backend.jobs.export_decisions import (
+    decide_export,
+    decided_pairs,
+    remaining,
+    requested_pairs,
+    unread_captions,
+    without_thresholds,
+)
 from backend.jobs.new_splits import NewExportSplits, groups
-from backend.jobs.reports import ExportCounts
+from backend.jobs.reports import ExportCounts, unread_note
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.learning_texts import level_caveat
 from backend.store import Store
@@ -38,9 +45,11 @@ def errors_left_in(
         audit = plot_queries.random_audit(session, dataset_id)
     below, errors_found = 0, 0
     sample: list[bool] = []
+    is_unread, unlimited = unread_captions(store, dataset_id), without_thresholds(choice)
     for pair, enrichment, edited_text, claims in requested_pairs(store, dataset_id, choice):
         undecided = decide_export(
-            choice, pair.caption, None, None, pair.p_error, pair.numbers["specificity"],
+            unlimited if is_unread(pair) else choice,
+            pair.caption, None, None, pair.p_error, pair.numbers["specificity"],
             enrichment=enrichment, edit=edited_text, claims=claims,
         )  # fmt: skip
         if not undecided.left_out_because:
@@ -65,7 +74,8 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     if choice.drop_above is None and choice.drop_claims_above is None:
         return counts
     active = store.read(classifier_queries.active, dataset_id)
-    return replace(counts, level_note=level_caveat(active.report if active else {}))
+    notes = (level_caveat(active.report if active else {}), unread_note(tally.unread))
+    return replace(counts, level_note=" ".join(filter(None, notes)))
 
 
 @contextmanager
@@ -119,6 +129,7 @@ class Tally:
     shortened: int = 0
     called_wrong: int = 0
     likely_wrong: int = 0
+    unread: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     by_decision: Counter[str] = field(default_factory=Counter)
     by_split: Counter[str] = field(default_factory=Counter)
@@ -135,7 +146,9 @@ class Tally:
         self.enriched += outcome.kind not in _NOT_ENRICHED
         self.tagged += bool(outcome.tags)
         self.called_wrong += "wrong" in outcome.tags
-        self.likely_wrong += pair.judgement is None and (pair.p_error or 0.0) > LIKELY_WRONG
+        self.unread += outcome.is_unread
+        is_judged = pair.judgement is None and not outcome.is_unread
+        self.likely_wrong += is_judged and (pair.p_error or 0.0) > LIKELY_WRONG
 
     def counts(self, splits: ExportSplits | NewExportSplits) -> ExportCounts:
         values: dict[str, Any] = dict(vars(self))

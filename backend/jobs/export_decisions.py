@@ -1,11 +1,13 @@
 """What an export does with each pair: whether it stays, and with which caption."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from backend.engine.claims.editing import without_all
+from backend.engine.languages.foreign import foreign_language
+from backend.engine.presets import languages_of
 from backend.jobs import export_steps
 from backend.jobs.export_choice import ExportChoice, ExportDecision
 from backend.jobs.export_steps import PairMark
@@ -182,15 +184,29 @@ def decided_pairs(
     """The requested pairs in import order, each with what an export does with it, and its claims,
     none if its caption is one claim."""
     mark_of = export_steps.marks_of(store, dataset_id, choice)
+    is_unread = unread_captions(store, dataset_id)
+    unlimited = without_thresholds(choice)
     for pair, enrichment, edited_text, claims in requested_pairs(store, dataset_id, choice):
-        yield (
-            pair,
-            decide_export(
-                choice, pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
-                pair.numbers["specificity"], mark_of(pair.id), enrichment, edited_text, claims,
-            ),
-            claims,
+        unread = pair.decision is None and is_unread(pair)
+        outcome = decide_export(
+            unlimited if unread else choice,
+            pair.caption, pair.decision, pair.corrected_caption, pair.p_error,
+            pair.numbers["specificity"], mark_of(pair.id), enrichment, edited_text, claims,
         )  # fmt: skip
+        yield pair, replace(outcome, is_unread=unread), claims
+
+
+def without_thresholds(choice: ExportChoice) -> ExportChoice:
+    """The choice for a caption whose chances of error say nothing."""
+    return choice.model_copy(update={"drop_above": None, "drop_claims_above": None})
+
+
+def unread_captions(store: Store, dataset_id: int) -> Callable[[PairRow], bool]:
+    """Which pairs have a chance of error that says nothing, as the model of the scores does not
+    read the language of the caption."""
+    run = store.read(run_queries.latest_run, dataset_id, "score")
+    read = languages_of(run.model) if run is not None else frozenset[str]()
+    return lambda pair: pair.p_error is not None and bool(foreign_language(pair.caption, read))
 
 
 def requested_pairs(

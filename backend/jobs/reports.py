@@ -30,6 +30,23 @@ def counts_in_words(counts: Iterable[tuple[int, str]]) -> str:
     return "; ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
+def unread_note(count: int) -> str:
+    """That no threshold leaves out these captions, which the model does not read; "" for none.
+
+    >>> unread_note(1)
+    '1 caption is in a language that the model does not read; no threshold leaves it out.'
+    """
+    if not count:
+        return ""
+    are, languages, them = (
+        ("is", "a language", "it") if count == 1 else ("are", "languages", "them")
+    )
+    return (
+        f"{count_of(count, 'caption')} {are} in {languages} that the model does not read; no "
+        f"threshold leaves {them} out."
+    )
+
+
 def count_of(number: int, noun: str) -> str:
     """
     >>> count_of(1, "pair"), count_of(1200, "pair")
@@ -334,9 +351,12 @@ class ExportCounts:
     called_wrong: int = 0
     #: Kept though more likely wrong than right, and not reviewed.
     likely_wrong: int = 0
+    #: Undecided captions in languages that the model does not read, which no threshold leaves out.
+    unread: int = 0
     #: Kept, by split; "" for those without one.
     by_split: dict[str, int] = field(default_factory=dict)
-    #: Why the threshold of the choice cannot be trusted; "" if it can, or if there is none.
+    #: Why the threshold of the choice cannot be trusted, and for which captions it does not count;
+    #: "" if nothing is to be said, or if there is none.
     level_note: str = ""
     #: Pictures that are written in several splits.
     shared_pictures: int = 0

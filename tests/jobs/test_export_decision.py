@@ -1,11 +1,17 @@
 """What an export does with each pair."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from backend.engine.presets import BY_NAME
 from backend.jobs.export_choice import ExportChoice
+from backend.jobs.export_counts import count
 from backend.jobs.export_decisions import Enrichment, decide_export
+from backend.store import Store
+from db.queries.pair_queries import NewPair
+from tests.db.building import add_pairs, set_probabilities, start_run
 
 
 @pytest.mark.parametrize(
@@ -87,3 +93,28 @@ def test_suggested_enrichments_are_exported_unless_decided_otherwise(
     assert (decided.caption, decided.kind) == (caption, kind)
     as_decided = decide_export(ExportChoice(), *given, enrichment=BLEND)
     assert as_decided.kind == ("corrected" if decision == "correction" else "human")
+
+
+@pytest.mark.parametrize(
+    ("preset", "unread", "left_out"), [("embedded", 2, 1), ("multilingual", 0, 3)]
+)
+def test_no_threshold_leaves_out_a_caption_that_the_model_does_not_read(
+    sqlite_store: Any, preset: str, unread: int, left_out: int
+) -> None:
+    """Nor is it counted among the kept ones that are probably wrong."""
+    store = Store(sqlite_store)
+    german = ["Ein Mann liest eine Zeitung im Park", "Eine Frau geht über die Straße"]
+    captions = ["A red ball on a table", "A dog on a lawn", *german]
+    rows = [NewPair(f"{i}", f"{i}.png", text) for i, text in enumerate(captions)]
+    dataset_id, ids = add_pairs(store.opened, "mixed", rows)
+    start_run(store.opened, dataset_id, preset, model=BY_NAME[preset].scorer.name)
+    set_probabilities(store.opened, ids, [0.95, 0.1, 0.95, 0.7])
+
+    counts = count(store, dataset_id, ExportChoice(drop_above=0.6))
+    assert counts.unread == unread
+    assert counts.left_out == {"chance of error above 0.6": left_out}
+    assert ("2 captions are in languages" in counts.level_note) == bool(unread)
+
+    counts = count(store, dataset_id, ExportChoice())
+    assert (counts.kept, counts.likely_wrong) == (4, 3 - unread)
+    assert counts.level_note == ""

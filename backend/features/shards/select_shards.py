@@ -17,6 +17,8 @@ from backend.datasets.export_row import Changes, ExportRow, exportable
 from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
 from backend.datasets.safe_files.locations import Location, StoredFile
 from backend.datasets.writing.shard_writing import write_samples
+from backend.engine.languages.foreign import foreign_language
+from backend.engine.presets import languages_of
 from backend.errors import SettingsError
 from backend.features.shards.decisions import Decision, Decisions
 from backend.features.shards.reports import ShardSelection
@@ -30,6 +32,7 @@ from backend.features.shards.shard_scores import (
     run_in,
     scored_shards,
 )
+from backend.jobs.reports import unread_note
 from backend.learning_texts import level_caveat
 from backend.progress import Progress, no_progress
 from db.texts import is_blank
@@ -46,14 +49,15 @@ def select_shards(
     progress: Progress = no_progress,
 ) -> ShardSelection:
     """Write the shards behind `results` to `out`; both are folders or addresses. Pairs without a
-    decision stay unless their probability of error is above `drop_above` or they are set aside;
-    pairs without a score leave.
+    decision stay unless their probability of error is above `drop_above`, in a language that the
+    model reads, or they are set aside; pairs without a score leave.
 
     Raises SettingsError for results or a destination that do not fit, and for decisions on shards
     that there are not; DatasetFormatError if the source changed.
     """
     scores, target = Location(results), Location(out)
-    source = Location(run_in(scores)["source"])
+    run = run_in(scores)
+    source = Location(run["source"])
     for place in (source, scores):
         check_places(place, target)
     shards = scored_shards(scores, source)
@@ -79,10 +83,11 @@ def select_shards(
         tar = str(PurePosixPath(name).with_suffix(".tar"))
         if tar not in present:
             counts += _write(source, shard, scores, files[result_of(name)], target, tar,
-                             decisions, drop_above)  # fmt: skip
+                             decisions, drop_above, languages_of(run["model"]))  # fmt: skip
             counts["shards"] += 1
         progress(number, len(shards), f"Written {name}")
     level_note = "" if drop_above is None else level_caveat(detector_in(scores).report)
+    level_note = " ".join(filter(None, (level_note, unread_note(counts["unread"]))))
     return ShardSelection(
         len(shards), counts["shards"], counts["kept"], counts["corrected"], counts["left out"],
         counts["decided"], len(decisions), str(target), counts[SET_ASIDE], level_note,
@@ -98,6 +103,7 @@ def _write(
     tar: str,
     decisions: Decisions,
     drop_above: float | None,
+    languages: frozenset[str],
 ) -> Counter[str]:
     counts: Counter[str] = Counter()
     rows: list[ExportRow] = []
@@ -111,6 +117,9 @@ def _write(
             counts["decided"] += decision is not None
             if decision is None and numbers is not None:
                 is_kept = drop_above is None or (numbers["p_error"] or 0) <= drop_above
+                if not is_kept and foreign_language(pair.caption, languages):
+                    is_kept = True
+                    counts["unread"] += 1
                 decision = Decision(is_kept and not numbers[SET_ASIDE])
                 counts[SET_ASIDE] += numbers[SET_ASIDE]
             if numbers is None or decision is None or not decision.keep:

@@ -88,3 +88,15 @@ def test_decisions_that_make_no_sense_are_refused(table: str, reason: str, tmp_p
     file.write_text(table)
     with pytest.raises(SettingsError, match=reason):
         read_decisions(file)
+
+
+def test_no_threshold_leaves_out_what_the_model_does_not_read(tmp_path: Path) -> None:
+    source = write_shards(tmp_path / "source", count=1, german=2)
+    environment = {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
+    out, clean = tmp_path / "out", tmp_path / "clean"
+    as_json(environment, "score", str(source), "--out", f"{out}/", "--devices", "cpu")
+    report = as_json(environment, "select", str(out), "--out", f"{clean}/", "--drop-above", "0")
+    assert (report["kept"], report["left_out"]) == (2, PAIRS - 2)
+    assert report["level_note"].endswith(
+        "2 captions are in languages that the model does not read; no threshold leaves them out."
+    )

@@ -58,9 +58,10 @@ def write_shards(
     without: int = -1,
     shifted: Sequence[int] = (),
     count: int = SHARDS,
+    german: int = 0,
 ) -> Path:
     """`before`: what stands in front of each caption, but in the shard `without` it; `shifted`:
-    shards whose captions are one row off."""
+    shards whose captions are one row off; `german`: how many captions of each are in German."""
     folder.mkdir()
     for number in range(count):
         members: dict[str, bytes] = {}
@@ -72,6 +73,7 @@ def write_shards(
             picture.save(content, "PNG")
             members[f"{number}-{row:04d}.png"] = content.getvalue()
             text = caption if number == without else before + caption
+            text = f"Ein Mann liest eine Zeitung im Park {row}" if row < german else text
             members[f"{number}-{row:04d}.txt"] = text.encode()
         make_tar(folder / f"{number:05d}.tar", members)
     return folder
