@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.read_options import is_address, is_below, without_query
-from backend.datasets.reading.hub_datasets import is_hub_name
+from backend.datasets.reading.hub_names import is_hub_name
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
 from backend.options import Options

@@ -23,8 +23,11 @@ from backend.datasets.read_options import (
     where_to_state,
     without_query,
 )
-from backend.datasets.reading import hub_datasets, hub_download, source_tables
+from backend.datasets.reading import gzipped_tars, hub_download
 from backend.datasets.reading.dataset_reader import DatasetReader, Problem, SourcePair, read_dataset
+from backend.datasets.reading.folder_tables import has_tables_or_tars
+from backend.datasets.reading.hub_copies import is_snapshot
+from backend.datasets.reading.hub_names import HubName, is_hub_name
 from backend.datasets.safe_files.containers import relative_name
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath
@@ -131,8 +134,8 @@ class _Copies:
         Raises as `import_dataset`."""
         if options.image_root:
             check_source(options.image_root, data_directory)
-        if hub_datasets.is_hub_name(path):
-            dataset = hub_datasets.HubName.parse(str(path))
+        if is_hub_name(path):
+            dataset = HubName.parse(str(path))
             if dataset.subset is None:
                 dataset = replace(dataset, subset=options.subset)
             options = options.model_copy(update={"subset": dataset.subset})
@@ -149,18 +152,18 @@ class _Copies:
             source = locations.fetch(str(path), self._folder, limit)
         else:
             source = check_source(path, data_directory)
-            is_tar = source_tables.is_gzipped_tar(source)
-            plain = source_tables.plain_name(source) if is_tar else source.stem
+            is_tar = gzipped_tars.is_gzipped_tar(source)
+            plain = gzipped_tars.plain_name(source) if is_tar else source.stem
             plain = source.name if source.is_dir() else plain
-        if hub_datasets.is_snapshot(source):
+        if is_snapshot(source):
             self._add(hub_download.snapshot_folder(source, self._folder))
             source = hub_download.copy_snapshot(source, self._folder)
-        if source_tables.gzipped_tars(source) and not (
-            source.is_dir() and source_tables.has_tables_or_tars(source)
+        if gzipped_tars.gzipped_tars(source) and not (
+            source.is_dir() and has_tables_or_tars(source)
         ):
             self._progress(0, 0, f"Unpacking {source.name}")
-            self._add(source_tables.unpacked_folder(source, self._folder))
-            source = source_tables.unpack(source, self._folder)
+            self._add(gzipped_tars.unpacked_folder(source, self._folder))
+            source = gzipped_tars.unpack(source, self._folder)
         return source, plain, options
 
     def _add(self, folder: Path) -> None:
@@ -395,8 +398,8 @@ def check_source(path: str | Path, data_directory: Path) -> Path:
 def check_named(path: str | Path, data_directory: Path) -> None:
     """Raise, as far as can be told without reading, what an import of this path, address or name
     on the hub would: see `check_source`, and SettingsError."""
-    if hub_datasets.is_hub_name(path):
-        hub_datasets.HubName.parse(str(path))
+    if is_hub_name(path):
+        HubName.parse(str(path))
     elif not is_address(path):
         check_source(path, data_directory)
 

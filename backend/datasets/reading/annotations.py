@@ -41,7 +41,7 @@ from backend.datasets.reading.json_tables import is_one_row, table_rows
 from backend.datasets.reading.on_disk import AmbiguousName, Names
 from backend.datasets.reading.row_forms import RowContext, RowForm, row_forms
 from backend.datasets.reading.token_texts import join_tokens
-from backend.datasets.reading.unread_formats import unread_json
+from backend.datasets.reading.unread_sources import unread_json
 from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.safe_files.text_files import as_utf8
 from backend.datasets.splits import WORDS

@@ -48,7 +48,6 @@ from backend.datasets.read_options import (
     ReadOptions,
     where_to_state,
 )
-from backend.datasets.reading import hub_datasets
 from backend.datasets.reading.annotations import (
     annotation_rows,
     is_mm_imdb,
@@ -61,8 +60,10 @@ from backend.datasets.reading.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.reading.conversations import AnswerRule, has_questions_in_text
+from backend.datasets.reading.folder_tables import METADATA, table_alone, tables_of
 from backend.datasets.reading.guessed_columns import caption_columns, column_of_pictures
-from backend.datasets.reading.hub_datasets import SourceTables
+from backend.datasets.reading.hub_cards import stated_writer
+from backend.datasets.reading.hub_copies import blobs_of, check_pointer
 from backend.datasets.reading.image_paths import ImagePaths
 from backend.datasets.reading.named_pictures import PicturesBelow, names_picture
 from backend.datasets.reading.on_disk import SeenIds
@@ -78,18 +79,12 @@ from backend.datasets.reading.row_forms import row_forms
 from backend.datasets.reading.sample_fields import SampleChoice, column_and_path
 from backend.datasets.reading.shards import tar_rows, zip_rows
 from backend.datasets.reading.sidecars import metadata_rows, sidecar_rows
-from backend.datasets.reading.source_tables import (
-    METADATA,
-    image_folders,
-    not_a_table,
-    root_of,
-    table_alone,
-    tables_of,
-)
+from backend.datasets.reading.source_tables import SourceTables, image_folders, root_of
 from backend.datasets.reading.tables import is_json_document, row_count, rows_of, text_encoding
 from backend.datasets.reading.tar_descriptions import describe_tars, sample_choice
 from backend.datasets.reading.tar_samples import CaptionEndings
 from backend.datasets.reading.text_tars import TextTars, set_texts_apart
+from backend.datasets.reading.unread_sources import not_a_table
 from backend.datasets.safe_files.containers import (
     SEPARATOR,
     ImageFile,
@@ -288,7 +283,7 @@ class DatasetReader:
             self._report(name, None, "unreadable file", str(problem))
 
     def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
-        hub_datasets.check_pointer(table, self.folders)
+        check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         choice = sample_choice(table, self.source.described, self.options)
         rows = self._rows(table, name, ours, choice)
@@ -619,9 +614,7 @@ def read_dataset(
     ]
     total = sum(count for count in counts if count is not None) if None not in counts else None
     writer = common_writer(options.writer, options.writer_prompt, options.writer_date)
-    writer = writer or common_writer(
-        hub_datasets.stated_writer(path if path.is_dir() else path.parent)
-    )
+    writer = writer or common_writer(stated_writer(path if path.is_dir() else path.parent))
     return DatasetReader(root, source, options, folders, total, image_check, writer=writer)
 
 
@@ -643,7 +636,7 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
                 "Give that file itself; if its images lie here, name this folder as the one that "
                 "image paths are relative to."
             )
-            if hub_datasets.blobs_of(table) is not None:
+            if blobs_of(table) is not None:
                 advice = (
                     "Of the hub's cache, only an import reads snapshots; for other uses, download "
                     "the dataset into a folder of its own."

@@ -13,8 +13,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from backend.datasets.cells import trim
-from backend.datasets.reading import hub_datasets
-from backend.datasets.reading.hub_datasets import MOST_CARD, HubName, needed_files
+from backend.datasets.reading.hub_cards import MOST_CARD
+from backend.datasets.reading.hub_copies import blobs_of
+from backend.datasets.reading.hub_datasets import needed_files
+from backend.datasets.reading.hub_names import HubName
 from backend.datasets.safe_files.fetching import FetchError
 from backend.datasets.safe_files.regular_files import open_regular, replacement
 from backend.datasets.safe_files.uploads import KEPT_FREE
@@ -114,7 +116,7 @@ def copy_snapshot(snapshot: Path, folder: Path) -> Path:
     """A folder of files instead of the links of a snapshot in the hub's cache: the same files by
     another name where the disk is the same, else copies. Raises UnsafePath for a link that leads
     neither into the snapshot nor to the blobs of its repository."""
-    blobs = hub_datasets.blobs_of(snapshot)
+    blobs = blobs_of(snapshot)
     assert blobs is not None
     # Where several repositories share a file, its blob is a link to a store that all have.
     shared_blobs = blobs.parent.parent / "blobs"

@@ -17,13 +17,13 @@ from pathlib import Path, PurePosixPath
 
 from backend.datasets.cells import BadCell, trim
 from backend.datasets.read_options import is_hidden
+from backend.datasets.reading.gzipped_tars import gzipped_tars
 from backend.datasets.reading.named_pictures import (
     PICTURE_FOLDERS,
     PicturesBelow,
     coco_names,
     is_coco_name,
 )
-from backend.datasets.reading.source_tables import gzipped_tars
 from backend.datasets.reading.tar_members import TarPictures
 from backend.datasets.safe_files.containers import (
     SEPARATOR,

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from backend.datasets.cells import EmbeddedImage, trim
 from backend.datasets.read_options import CAPTIONS, UNREADABLE_PICTURES
-from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.named_pictures import PICTURE_FOLDERS
 from backend.datasets.reading.on_disk import temporary_database
 from backend.datasets.reading.sample_fields import SampleChoice
+from backend.datasets.reading.source_tables import SourceTables
 from backend.datasets.reading.tar_members import DamagedTar, members_of
 from backend.datasets.reading.tar_samples import TarMember
 

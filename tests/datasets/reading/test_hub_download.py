@@ -13,14 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.reading import hub_download
-from backend.datasets.reading.hub_datasets import (
-    HubName,
-    configs_of,
-    is_hub_name,
-    is_snapshot,
-    matching,
-)
+from backend.datasets.reading.hub_cards import configs_of
+from backend.datasets.reading.hub_copies import is_snapshot
 from backend.datasets.reading.hub_download import fetch
+from backend.datasets.reading.hub_names import HubName, is_hub_name
+from backend.datasets.reading.name_patterns import matching
 from backend.errors import (
     DatasetError,
     DatasetFormatError,

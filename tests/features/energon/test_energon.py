@@ -9,8 +9,8 @@ import yaml
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.reading.dataset_reader import DatasetReader
-from backend.datasets.reading.hub_datasets import SourceTables
 from backend.datasets.reading.hub_download import fetch
+from backend.datasets.reading.source_tables import SourceTables
 from backend.errors import DatasetFormatError
 from backend.features.energon.brace_ranges import expand
 from tests.datasets.folders import encoded, make_tar, read, write
