@@ -16,7 +16,8 @@ from typing import Any
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import DatasetReader, read_dataset
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.writing.dataset_writer import Description, check_target, write_dataset
 from backend.engine.language_models.spending import PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject

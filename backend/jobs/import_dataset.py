@@ -24,10 +24,11 @@ from backend.datasets.read_options import (
     without_query,
 )
 from backend.datasets.reading import gzipped_tars, hub_download
-from backend.datasets.reading.dataset_reader import DatasetReader, Problem, SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import DatasetReader, Problem, read_dataset
 from backend.datasets.reading.folder_tables import has_tables_or_tars
 from backend.datasets.reading.hub_copies import is_snapshot
 from backend.datasets.reading.hub_names import HubName, is_hub_name
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.containers import relative_name
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, DatasetNotFound, NotFound, SettingsError, UnsafePath

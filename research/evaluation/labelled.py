@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.images import check_image, load_image
 from backend.engine.captions import Caption
 from backend.engine.noise.fine_grained import FineGrainedNoise

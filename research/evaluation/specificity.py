@@ -19,7 +19,8 @@ from scipy.stats import spearmanr
 
 from backend.datasets.cells import text_problem
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.containers import relative_name
 from backend.datasets.safe_files.images import load_image
 from backend.datasets.safe_files.text_files import text_of

@@ -12,7 +12,8 @@ from typing import Any
 from PIL import Image
 
 from backend.datasets.read_options import ReadOptions
-from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import DatasetReader, read_dataset
+from backend.datasets.reading.row_pairs import SourcePair
 
 
 def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:

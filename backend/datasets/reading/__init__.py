@@ -15,5 +15,6 @@ hub_names, hub_download, hub_copies   datasets of the hub and their copies on th
 hub_datasets, hub_cards   which of their files are read: what a card lists
 named_tables, name_patterns   which names are those of tables, and which a pattern means
 on_disk        state of the readers, kept on disk to bound memory
+table_columns, row_pairs   what each column of a table says; the pairs in a row
 pair_checks    what a pair must have; its id
 """

@@ -15,26 +15,18 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.caption_writers import Writer, common_writer, writer_in
+from backend.datasets.caption_writers import Writer, common_writer
 from backend.datasets.cells import (
-    UNREAD_BYTES,
     BadCell,
-    EmbeddedImage,
     TableRow,
-    json_value,
-    plain_text,
     size_of,
-    text_of,
     text_problem,
     trim,
     unescape,
 )  # fmt: skip
 from backend.datasets.columns import (
     CAPTION_NAMES,
-    PICTURE_NAMES,
-    WEAK_IDS,
     Columns,
-    find_columns,
     listed_names,
     usual_name,
 )
@@ -56,12 +48,11 @@ from backend.datasets.reading.annotations import (
     where_to_get,
 )
 from backend.datasets.reading.caption_columns import CaptionColumn, caption_column
-from backend.datasets.reading.caption_fields import FIELD_COLUMN, kind_of
 from backend.datasets.reading.caption_texts import TextReader
 from backend.datasets.reading.captions_txt import caption_list_rows, is_caption_list
 from backend.datasets.reading.conversations import AnswerRule, has_questions_in_text
 from backend.datasets.reading.folder_tables import METADATA, table_alone, tables_of
-from backend.datasets.reading.guessed_columns import caption_columns, column_of_pictures
+from backend.datasets.reading.guessed_columns import caption_columns
 from backend.datasets.reading.hub_cards import stated_writer
 from backend.datasets.reading.hub_copies import blobs_of, check_pointer
 from backend.datasets.reading.image_paths import ImagePaths
@@ -70,25 +61,22 @@ from backend.datasets.reading.on_disk import SeenIds
 from backend.datasets.reading.pair_checks import (
     LONGEST_ID,
     ImageCheck,
-    caption_problem,
     check_picture,
     derived_id,
-    id_problem,
 )
 from backend.datasets.reading.row_forms import row_forms
+from backend.datasets.reading.row_pairs import Candidate, RowPairs, SourcePair
 from backend.datasets.reading.sample_fields import SampleChoice, column_and_path
 from backend.datasets.reading.shards import tar_rows, zip_rows
 from backend.datasets.reading.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.reading.source_tables import SourceTables, image_folders, root_of
+from backend.datasets.reading.table_columns import columns_with_pictures, detect_columns
 from backend.datasets.reading.tables import is_json_document, row_count, rows_of, text_encoding
 from backend.datasets.reading.tar_descriptions import describe_tars, sample_choice
 from backend.datasets.reading.tar_samples import CaptionEndings
 from backend.datasets.reading.text_tars import TextTars, set_texts_apart
 from backend.datasets.reading.unread_sources import not_a_table
 from backend.datasets.safe_files.containers import (
-    SEPARATOR,
-    ImageFile,
-    address_of_text,
     is_there,
     relative_name,
 )
@@ -98,8 +86,6 @@ from backend.datasets.safe_files.text_files import known_encoding
 from backend.datasets.safe_files.written_pictures import (
     WrittenPictures,
     hide_base64,
-    is_written_picture,
-    shorten_pictures,
 )
 from backend.datasets.splits import split_of_shard
 from backend.datasets.table_readers import table_readers
@@ -109,32 +95,13 @@ from backend.errors import (
     UnsafePath,
     UnsupportedFormat,
 )
-from db.texts import is_blank
 
-#: Maximum number of characters of a row's other columns, which are stored with each of its
-#: captions.
-MOST_EXTRA = 1_000_000
 _WORKERS = 4
 _AHEAD = 256
 #: Rows inspected to detect columns before any is read, and the maximum of their characters.
 _HEAD, _LARGEST_HEAD = 1000, 8_000_000
-#: A column with a larger share of repeated values is not an id column, whatever its name.
-_REPEATED = 0.1
 _MOST_MISSING = 3
 _MOST_NOTES = 20
-
-
-@dataclass(frozen=True)
-class SourcePair:
-    """One pair as read from the dataset. `extra`: its other columns, as JSON values."""
-
-    id: str
-    image_path: ImageFile
-    caption: str
-    split: str | None
-    extra: dict[str, Any]
-    file: str
-    row: int
 
 
 @dataclass(frozen=True)
@@ -250,7 +217,7 @@ class DatasetReader:
                             continue
                     self._report_repeated(pair, is_repeated)
 
-    def _report_image(self, candidate: "_Candidate", message: str) -> None:
+    def _report_image(self, candidate: Candidate, message: str) -> None:
         pair = candidate.pair
         kind = "unreadable image" if _exists(pair) else "missing image"
         if kind == "missing image":
@@ -273,7 +240,7 @@ class DatasetReader:
             )
         self._report(pair.file, pair.row, kind, message, pair.id)
 
-    def _candidates(self, table: Path, name: str) -> Iterator["_Candidate"]:
+    def _candidates(self, table: Path, name: str) -> Iterator[Candidate]:
         """The pairs of a table. One that cannot be read does not stop the others."""
         try:
             yield from self._pairs_in(table, name)
@@ -282,7 +249,7 @@ class DatasetReader:
                 raise
             self._report(name, None, "unreadable file", str(problem))
 
-    def _pairs_in(self, table: Path, name: str) -> Iterator["_Candidate"]:
+    def _pairs_in(self, table: Path, name: str) -> Iterator[Candidate]:
         check_pointer(table, self.folders)
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         choice = sample_choice(table, self.source.described, self.options)
@@ -300,45 +267,33 @@ class DatasetReader:
             names_picture=lambda text: names_picture(table, text, self.root),
         )  # fmt: skip
         rows = plain_rows(chain(first, rows), rule, choice.captions or None)
-        folders = image_folders(table, self.root, self.options.image_root is not None)
-        paths = ImagePaths(
-            self.root, folders, lambda note: self._note(f"'{name}': {note}"),
-            state_splits=table.name in METADATA, pictures=self._pictures,
-            foreign=self._folders_of_others(table),
-        )  # fmt: skip
         # The columns are those of all the first rows together: in JSONL a row may lack some, which
         # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
-        columns, captions = (None, None)
-        if good:
-            columns, captions = self._columns_of(good, name, ours, choice.captions)
-            for note in (form.note(name, good) for form in row_forms()):
-                if note:
-                    self._note(note)
-        if columns is not None:
-            rows_in_head = ((row.values or {}, row.within) for row in head)
-            cells = ((values.get(columns.image), within) for values, within in rows_in_head)
-            texts = ((str(cell), within) for cell, within in cells if type(cell) in (str, int))
-            paths.learn(each for each in texts if not is_written_picture(each[0]))
-        picture_texts = WrittenPictures(table, self.folders)
+        pairs_by = partial(self._row_pairs, table, name, ours, choice.captions)
+        pairs = pairs_by(good) if good else None
+        if pairs is not None:
+            for note in filter(None, (form.note(name, good) for form in row_forms())):
+                self._note(note)
+            pairs.learn_paths(head)
         for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
-            if columns is None or captions is None:
-                columns, captions = self._columns_of([row.values], name, ours, choice.captions)
+            if pairs is None:
+                pairs = pairs_by([row.values])
             try:
-                yield from self._pairs_of(row, columns, captions, table, name, paths, picture_texts)
+                yield from pairs.of_row(row)
             except BadCell as problem:
                 self._report(name, row.number, "unusable row", f"{problem}.")
             except Exception as problem:  # of any type: the other rows must still be read
                 message = f"This row cannot be read: {problem or type(problem).__name__}."
                 self._report(name, row.number, "unusable row", message)
-        for note in [*rule.notes(name), *(captions.notes(name) if captions is not None else [])]:
-            if note:
-                self._note(note)
-        if columns is None and not choice.excluded:
+        notes = [*rule.notes(name), *(pairs.captions.notes(name) if pairs is not None else [])]
+        for note in filter(None, notes):
+            self._note(note)
+        if pairs is None and not choice.excluded:
             if head and len(self.source.tables) > 1:
                 return  # each of its rows is reported
             first = next((f" Row {row.number}: {row.problem}" for row in head), "")
@@ -347,6 +302,23 @@ class DatasetReader:
             raise DatasetFormatError(
                 f"'{name}' holds no rows that can be read.{first}{notes}", **remedy
             )
+
+    def _row_pairs(
+        self, table: Path, name: str, ours: bool, captions: str, rows: list[dict[str, Any]]
+    ) -> RowPairs:
+        """What reads the rows of a table that begins with these; `captions`: see `_columns_of`."""
+        columns, caption_cells = self._columns_of(rows, name, ours, captions)
+        folders = image_folders(table, self.root, self.options.image_root is not None)
+        paths = ImagePaths(
+            self.root, folders, lambda note: self._note(f"'{name}': {note}"),
+            state_splits=table.name in METADATA, pictures=self._pictures,
+            foreign=self._folders_of_others(table),
+        )  # fmt: skip
+        return RowPairs(
+            table, name, self.root, columns, caption_cells, paths,
+            WrittenPictures(table, self.folders), self.options, self._split_of(table), self.writer,
+            partial(self._report, name),
+        )  # fmt: skip
 
     def _folders_of_others(self, table: Path) -> list[Path]:
         """The folders with a table of their own that this one is not in."""
@@ -395,7 +367,8 @@ class DatasetReader:
     def _columns_of(
         self, rows: list[dict[str, Any]], name: str, ours: bool, captions: str
     ) -> tuple[Columns, CaptionColumn]:
-        """The role of each column, and how captions are read; `captions`: as below."""
+        """The role of each column, and how captions are read; `captions`: the stated place of the
+        captions, "" to find it."""
         names = dict.fromkeys(key for row in rows for key in row)
         captions, path = column_and_path(captions, names)
         options = self.options
@@ -407,138 +380,14 @@ class DatasetReader:
                 options = options.model_copy(update={"caption_fields": ",".join(likely)})
             if likely:
                 self._note(f"'{name}': captions are read from {listed_names(likely)}.")
-        columns = self._detect_columns(rows, name, captions)
-        return caption_column(rows, columns, name, options, ours, self._forms, self._note, path)
-
-    def _detect_columns(self, rows: list[dict[str, Any]], name: str, captions: str) -> Columns:
-        """Detect the role of each column; `captions`: the column of captions, "" to detect it. A
-        column with repeated values is used for ids only if requested."""
-        names = list(dict.fromkeys(key for row in rows for key in row))
-        picture_columns = {
-            key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
-        }
-        unread = dict.fromkeys(
-            key for row in rows for key, value in row.items() if value is UNREAD_BYTES
-        )
-        names = [each for each in names if each not in unread]
-        options = self.options
-        if options.uncaptioned and not usual_name(names, CAPTION_NAMES):
-            names.append("caption")  # a column without a text
-        image = options.image_column
-        if image is None and not picture_columns and not usual_name(names, PICTURE_NAMES):
-            assert self._pictures is not None
-            image = column_of_pictures(names, rows, self._pictures)
-            if image is not None:
-                self._note(f"'{name}': '{trim(image)}' names the pictures.")
-        columns = find_columns(
-            names, name, image, captions or None, options.id_column,
-            options.split_column, options.writer_column, picture_columns, unread,
-        )  # fmt: skip
-        if unread:
-            self._note(
-                f"'{name}': bytes that are neither pictures nor text are left out: "
-                f"{listed_names(unread)}."
-            )
-        if options.image_column is None and columns.image not in picture_columns:
+        assert self._pictures is not None
+        columns = detect_columns(rows, name, captions, options, self._pictures, self._note)
+        if options.image_column is None and columns.image not in columns_with_pictures(rows):
             self.image_column = (
                 f"Image paths were taken from the column '{trim(columns.image)}' of '{name}', "
                 f"whose columns are {listed_names(names)}."
             )
-        if columns.writer and options.writer_column is None:
-            self._note(f"'{name}': '{columns.writer}' says who or what wrote each caption.")
-        if columns.id is None or options.id_column is not None:
-            return columns
-        values = [text for row in rows if (text := plain_text(row.get(columns.id)))]
-        repetitions = len(values) - len(set(values))
-        weak = columns.id.strip().lower() in WEAK_IDS
-        if repetitions > (0 if weak else _REPEATED * len(values)):
-            self._note(
-                f"'{name}': values of '{columns.id}' repeat, so they are not ids; ids are derived "
-                "from image and caption. (To use them anyway, name that column as the ids'.)"
-            )
-            return replace(columns, id=None)
-        return columns
-
-    def _pairs_of(
-        self,
-        row: TableRow,
-        columns: Columns,
-        caption_cells: CaptionColumn,
-        table: Path,
-        name: str,
-        paths: ImagePaths,
-        picture_texts: WrittenPictures,
-    ) -> Iterator["_Candidate"]:
-        assert row.values is not None
-        values = caption_cells.unpack(row.values)
-        path_text = _of_column(text_of, values, columns.image, is_image=True)
-        if not path_text:
-            self._report(name, row.number, "no image", _without_picture(table, columns.image))
-            return
-        if "\0" not in path_text and (problem := text_problem(path_text)):
-            raise BadCell(f"The image path '{trim(path_text)}': {problem}")
-        split = row.split or self._split_of(table)
-        if columns.split in values:
-            split = _of_column(text_of, values, columns.split)
-        if problem := text_problem(split):
-            raise BadCell(f"The split '{trim(split)}': {problem}")
-        is_address = isinstance(values.get(columns.image), EmbeddedImage)
-        if is_written := not is_address and is_written_picture(path_text):
-            inner = address_of_text(path_text, table, row.number or 0, columns.image, picture_texts)
-            path_text, is_address = f"{table.name}{SEPARATOR}{inner}", True
-        path = (
-            paths.picture_in_container(table.parent, path_text)
-            if is_address
-            else paths.find(path_text, row.within, row.is_anywhere, split)
-        )
-        if path is None:
-            self._report(name, row.number, "unsafe path", paths.refusal(path_text))
-            return
-        if problem := text_problem(relative_name(path, self.root)):
-            raise BadCell(f"The image path '{trim(str(path))}': {problem}")
-        known_columns = {columns.image, columns.caption, columns.id, columns.split}
-        extra = {
-            _of_column(json_value, {key: key}, key): _of_column(json_value, values, key)
-            for key in values
-            if key not in known_columns and key and values[key] is not UNREAD_BYTES
-        }
-        extra = shorten_pictures(extra) if is_written else extra
-        if (size := size_of(extra)) > MOST_EXTRA:
-            raise BadCell(
-                f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
-                "Leave out the largest"
-            )
-        if columns.split not in values:
-            split = split or paths.split_of(path)
-        if (writer := writer_in(values, columns, self.writer)) is not None:
-            extra |= writer.cells()
-        given_id = _of_column(text_of, values, columns.id) if columns.id else ""
-        given_id = "" if is_blank(given_id) else given_id
-        guess = "" if self.options.id_column is not None else columns.id or ""
-        captions = list(caption_cells.by_field(values))
-        own_kind = kind_of(values) or columns.caption
-        kinds = {kind for kind, *_ in captions}
-        others = {column: value for column, value in extra.items() if column not in kinds}
-        if not kinds & {"", own_kind}:
-            others[own_kind] = _of_column(json_value, values, columns.caption)
-        for kind, text, number in captions:
-            identity = given_id or derived_id(relative_name(path, self.root), text)
-            if kind not in ("", own_kind):
-                identity += f"#{kind}"
-            if number is not None and given_id:
-                identity += f"#{number}"
-            if self.options.uncaptioned and is_blank(text):
-                text = ""
-            elif problem := caption_problem(text) or id_problem(identity):
-                what = "empty caption" if is_blank(text) else "unusable row"
-                self._report(name, row.number, what, problem, identity)
-                continue
-            own_columns = {**others, FIELD_COLUMN: kind} if kind else extra
-            pair = SourcePair(
-                identity, path, text, split[:255] or None, own_columns, name, row.number or 0
-            )
-            is_weak = bool(given_id) and guess.strip().lower() in WEAK_IDS
-            yield _Candidate(pair, path_text, guess if is_weak else "", paths)
+        return caption_column(rows, columns, name, options, ours, self._forms, self._note, path)
 
     def _split_of(self, table: Path) -> str:
         """The split of a table or a shard; "" if unknown."""
@@ -553,17 +402,6 @@ class DatasetReader:
     def _note(self, note: str) -> None:
         if note not in self.notes and len(self.notes) < _MOST_NOTES:
             self.notes.append(note)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A pair whose image has not been opened yet. `path_text`: the path as its table writes it;
-    `id_is_a_guess`: the detected column of its id if other pairs may share that id; else empty."""
-
-    pair: SourcePair
-    path_text: str
-    id_is_a_guess: str
-    paths: ImagePaths
 
 
 def read_dataset(
@@ -618,15 +456,6 @@ def read_dataset(
     return DatasetReader(root, source, options, folders, total, image_check, writer=writer)
 
 
-def _without_picture(table: Path, column: str) -> str:
-    if table.suffix.lower() != ".tar":
-        return f"The column '{column}' is empty."
-    return (
-        "The sample has no picture. If other tars hold the pictures, import the folder that all of "
-        "them are in; if they are files, unpack this tar beside them."
-    )
-
-
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
     """Raise UnsafePath if a table is a link that leads out of the given folders."""
     for table in tables:
@@ -656,20 +485,6 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
         if size > _LARGEST_HEAD:
             break
     return head
-
-
-def _of_column(
-    convert: Callable[[Any], Any], values: dict[str, Any], column: str, is_image: bool = False
-) -> Any:
-    """A cell's converted value. Raises BadCell naming the column. `is_image`: it may be an
-    embedded image, whose address is the value."""
-    value = values.get(column)
-    if is_image and isinstance(value, EmbeddedImage):
-        return str(value)
-    try:
-        return convert(value)
-    except BadCell as problem:
-        raise BadCell(f"The column '{trim(column)}': {problem}") from problem
 
 
 def _exists(pair: SourcePair) -> bool:

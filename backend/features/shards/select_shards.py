@@ -14,7 +14,8 @@ from typing import Any
 
 from backend.datasets.cells import trim
 from backend.datasets.export_row import Changes, ExportRow, exportable
-from backend.datasets.reading.dataset_reader import SourcePair, read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.locations import Location, StoredFile
 from backend.datasets.writing.shard_writing import write_samples
 from backend.engine.languages.foreign import foreign_language

@@ -10,8 +10,8 @@ import pytest
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.reading.caption_fields import FIELD_COLUMN, is_caption_name, texts_by_field
-from backend.datasets.reading.dataset_reader import SourcePair
 from backend.datasets.reading.json_captions import JSON_COLUMN
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.writing.dataset_writer import write_dataset
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import (

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.reading.caption_lists import form_of, form_of_column
-from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair
+from backend.datasets.reading.dataset_reader import DatasetReader
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.reading.token_texts import join_tokens
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import csv_file, encoded, json_lines, make_tar, picture, read, write

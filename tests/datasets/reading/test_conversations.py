@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair
+from backend.datasets.reading.dataset_reader import DatasetReader
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, read, write
 

@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from backend.datasets.reading.dataset_reader import SourcePair
 from backend.datasets.reading.json_stream import JsonFile
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, read, write
 

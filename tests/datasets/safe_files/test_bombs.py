@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.reading.dataset_reader import MOST_EXTRA, read_dataset
+from backend.datasets.reading.dataset_reader import read_dataset
+from backend.datasets.reading.row_pairs import MOST_EXTRA
 from backend.errors import DatasetFormatError
 from tests.datasets.folders import encoded, json_lines, picture, tar_bytes, write, zip_bytes
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from backend.datasets.reading.dataset_reader import DatasetReader, SourcePair
+from backend.datasets.reading.dataset_reader import DatasetReader
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.containers import locate, relative_name
 from backend.datasets.safe_files.images import load_image
 from tests.datasets.folders import encoded, json_lines, make_tar, picture, read, write

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from backend.datasets.export_row import ExportRow
-from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.containers import locate, relative_name
 from backend.datasets.safe_files.written_pictures import is_written_picture
 from backend.datasets.writing.dataset_writer import write_dataset

@@ -18,7 +18,7 @@ from pycocotools.coco import COCO
 from backend.datasets.caption_writers import Writer
 from backend.datasets.export_formats import EXPORT_FORMATS
 from backend.datasets.export_row import ExportRow
-from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.images import image_size
 from backend.datasets.writing.card import dataset_card
 from backend.datasets.writing.dataset_writer import FORMATS, write_dataset

@@ -16,7 +16,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files import arrow_cells
 from backend.datasets.safe_files.images import load_image
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath

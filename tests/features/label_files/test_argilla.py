@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.features.label_files.argilla import answers_of
 from tests.datasets.folders import json_lines, picture, read, write
 

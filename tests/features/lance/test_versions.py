@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from PIL import Image
 
-from backend.datasets.reading.dataset_reader import SourcePair
+from backend.datasets.reading.row_pairs import SourcePair
 from backend.datasets.safe_files.containers import locate, relative_name
 from backend.errors import DatasetFormatError, ImageError, SettingsError
 from backend.features.lance.versions import READER, version_of
