@@ -27,10 +27,10 @@ from backend.datasets.safe_files.regular_files import typed_path
 from backend.datasets.safe_files.uploads import Uploads
 from backend.errors import DatasetNotFound, NotFound
 from backend.jobs import manage_datasets
+from backend.jobs.dataset_reports import Deletion, Relocation
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.import_dataset import check_source
 from backend.jobs.manage_datasets import relocate
-from backend.jobs.reports import Deletion, Relocation
 from backend.jobs.scored_demo import OPENING
 from backend.jobs.scoring.dataset_models import DatasetEngines, with_default
 from backend.jobs.scoring.known_pictures import UNKNOWN

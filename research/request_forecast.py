@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from backend.counts import count_of
 from backend.engine.language_models.spending import Forecast
-from backend.jobs.reports import count_of
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pydantic import (
 
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.measures import MEASURES, Measure, filter_names
 from backend.review.pair_parts import PairPart, load_pair_parts
 from backend.review.views import PairView, fingerprint_of

@@ -10,8 +10,9 @@ from markupsafe import Markup
 from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
+from backend.jobs.job_view import JobView
 from backend.jobs.notices import notices_of
-from backend.jobs.reports import JobView, about_depth
+from backend.jobs.scoring_reports import about_depth
 from backend.operations.operation import never
 from backend.operations.registry import OPERATIONS
 from backend.review.views import ClaimsFound

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.jobs.reports import Deletion
+from backend.jobs.dataset_reports import Deletion
 from backend.settings import shown_database
 from backend.workspace import Workspace
 from traced_ui.jobs import table

@@ -14,8 +14,9 @@ from backend.datasets.splits import split_in
 from backend.errors import SettingsError
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_counts import LIKELY_WRONG
+from backend.jobs.export_reports import ExportCounts
 from backend.jobs.export_steps import group_names
-from backend.jobs.reports import ExportCounts, JobView
+from backend.jobs.job_view import JobView
 from backend.operations.export import ExportOptions
 from backend.review.queue_form import KEYS, START
 from backend.workspace import Workspace

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import BaseModel
 
 from backend.errors import SettingsError
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.operations.registry import OPERATIONS
 from backend.progress import duration
 from backend.workspace import Workspace

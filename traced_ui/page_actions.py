@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidat
 
 from backend.datasets.reading.pair_checks import pair_name
 from backend.errors import SettingsError, TracedError
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.review.pair import languages_not_read
 from backend.review.queue import is_plain
 from backend.review.queue_form import START, as_query, clean_fields, from_fields, id_in

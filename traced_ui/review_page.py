@@ -10,7 +10,7 @@ from backend.engine.captions import Caption
 from backend.engine.detection.explanations import rise_without
 from backend.engine.detection.localisation import most_suspect
 from backend.jobs.errors_left import ErrorsLeft
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.measures import MEASURES, OF_THE_MODEL
 from backend.review.pair_selection import LONGEST
 from backend.review.queue import MIXED_EVERY

@@ -25,12 +25,13 @@ from backend.cli.output import (
     results,
     say_which_model,
 )
+from backend.counts import count_of
 from backend.datasets.read_options import is_address
 from backend.datasets.reading.caption_fields import chosen_names
 from backend.errors import SettingsError, TracedError, explain
+from backend.jobs.dataset_reports import ImportReport
 from backend.jobs.export_choice import ExportChoice, NewSplits, is_shares
 from backend.jobs.export_steps import options_of
-from backend.jobs.reports import ImportReport, count_of
 from backend.operations.common_options import AsJson, Common, Database, Dataset
 from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions

@@ -9,6 +9,7 @@ from shlex import quote
 import db
 from backend import plugins
 from backend.cli.commands import Finding
+from backend.counts import count_of
 from backend.datasets.safe_files.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
@@ -20,7 +21,6 @@ from backend.errors import (
     explain,
     missing_packages,
 )
-from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import settings_for
 from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine

@@ -42,7 +42,7 @@ from backend.settings import Settings, load_settings, log_directory
 from backend.version import VERSION
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import ProblemRow
+    from backend.jobs.dataset_reports import ProblemRow
     from backend.workspace import Workspace
 
 #: Control characters except tab and newline, those that change the direction of text, and the bytes

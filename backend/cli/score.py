@@ -17,11 +17,12 @@ from backend.cli.output import (
     print_left_out,
     progress,
 )
+from backend.counts import count_of
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
 from backend.jobs.export_steps import TABLE_ENDINGS
-from backend.jobs.reports import ScoreReport, count_of
+from backend.jobs.scoring_reports import ScoreReport
 from backend.operations.common_options import (
     Common,
     Concreteness,

@@ -16,8 +16,8 @@ from backend.datasets.cells import split_proof
 from backend.datasets.reading.pair_checks import derived_id
 from backend.datasets.safe_files.containers import file_of, locate
 from backend.errors import UnsafePath
+from backend.jobs.dataset_reports import SourceChanges
 from backend.jobs.moved_rows import MovedRows, Moves, content_key, hash_of
-from backend.jobs.reports import SourceChanges
 from backend.store import Store
 from db.queries import change_queries
 from db.queries.change_queries import Revision, StoredRow

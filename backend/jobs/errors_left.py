@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from backend.counts import count_of
 from backend.engine.statistics.stopping import ENOUGH, Remaining, remaining_errors
-from backend.jobs.reports import count_of
 from backend.progress import duration
 from db.queries import plot_queries as plots
 

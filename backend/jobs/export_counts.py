@@ -20,8 +20,8 @@ from backend.jobs.export_decisions import (
     unread_captions,
     without_thresholds,
 )
+from backend.jobs.export_reports import ExportCounts, unread_note
 from backend.jobs.new_splits import NewExportSplits, groups
-from backend.jobs.reports import ExportCounts, unread_note
 from backend.jobs.shared_pictures import ExportSplits, export_splits
 from backend.learning_texts import level_caveat
 from backend.store import Store

@@ -36,9 +36,9 @@ from backend.jobs.export_facts import (
     choice_in_words,
     splits_in_words,
 )
+from backend.jobs.export_reports import ExportReport
 from backend.jobs.notices import notices_of, texts_of
 from backend.jobs.provenance import Origins
-from backend.jobs.reports import ExportReport
 from backend.jobs.scoring.stored_claims import CLAIMS
 from backend.measures import export_names
 from backend.progress import Progress, no_progress

@@ -6,7 +6,7 @@ from typing import Any
 from backend.engine.constants.part import left_out
 from backend.jobs import export_steps
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.reports import ExportCounts
+from backend.jobs.export_reports import ExportCounts
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.learning_texts import trained_on
 from backend.store import Store

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from backend.datasets.caption_writers import Writer
     from backend.datasets.writing.dataset_writer import Description
-    from backend.jobs.reports import ExportCounts
+    from backend.jobs.export_reports import ExportCounts
     from backend.store import Store
     from db.queries.dataset_queries import DatasetRow
 

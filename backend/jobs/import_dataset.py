@@ -39,9 +39,9 @@ from backend.jobs.compare_source import (
     has_derived_id,
     revision,
 )
+from backend.jobs.dataset_reports import SHOWN_PROBLEMS, ImportReport
 from backend.jobs.manage_datasets import look_for_pictures
 from backend.jobs.moved_rows import content_key
-from backend.jobs.reports import SHOWN_PROBLEMS, ImportReport
 from backend.jobs.scoring.vectors import forget_meanings
 from backend.jobs.shared_pictures import shared_pictures
 from backend.progress import Progress, no_progress

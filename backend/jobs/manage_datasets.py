@@ -13,7 +13,7 @@ from backend.datasets.safe_files.containers import locate
 from backend.datasets.safe_files.images import check_imported
 from backend.datasets.safe_files.regular_files import replacement
 from backend.errors import ImageError, SettingsError, UnsafePath
-from backend.jobs.reports import Deletion, Relocation
+from backend.jobs.dataset_reports import Deletion, Relocation
 from backend.store import Store
 from db.queries import dataset_queries, job_queries, opinion_queries, pair_queries
 from db.queries.dataset_queries import DatasetRow

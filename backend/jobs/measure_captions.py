@@ -13,7 +13,7 @@ from PIL import Image
 from backend.datasets.safe_files.containers import locate
 from backend.datasets.safe_files.images import load_image
 from backend.errors import ImageError, SettingsError, TracedError, UnsafePath
-from backend.jobs.reports import MeasureReport
+from backend.jobs.scoring_reports import MeasureReport
 from backend.measures import MEASURES, Compute, Measure
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -2,9 +2,9 @@
 
 import re
 
+from backend.counts import count_of
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
-from backend.jobs.reports import count_of
 from backend.store import Store
 from db.queries import queue_queries
 

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from backend.counts import count_of
 from backend.datasets.caption_writers import Writer, writer_of
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.export_choice import ExportDecision
-from backend.jobs.reports import count_of
 from db.authors import AND, is_reserved, person_of
 from db.queries.dataset_queries import DatasetRow
 from db.queries.pair_queries import PairRow

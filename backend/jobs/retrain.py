@@ -29,7 +29,6 @@ from backend.engine.detection.verdict_learning import (
 )
 from backend.engine.detection.word_weights import LearntWords, MarkedWords, learn_word_weights
 from backend.errors import NotScored, TrainingError, missing_packages
-from backend.jobs.reports import TrainReport
 from backend.jobs.scoring.classifiers import stored_classifier
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
@@ -45,6 +44,7 @@ from backend.jobs.scoring.detect import (
 from backend.jobs.scoring.replace_ranking import rank_pairs, use_ranking
 from backend.jobs.scoring.stored_rows import scored_pairs
 from backend.jobs.scoring.workers import Workers
+from backend.jobs.scoring_reports import TrainReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from backend.jobs.reports import MeasureReport
+from backend.jobs.scoring_reports import MeasureReport
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options
 from backend.progress import Progress

@@ -20,9 +20,10 @@ from backend.jobs import (
     own_captions,
     retrain,
 )
+from backend.jobs.dataset_reports import ImportReport
 from backend.jobs.export_choice import ExportChoice, ExportDecision
+from backend.jobs.export_reports import ExportCounts, ExportReport
 from backend.jobs.model_manager import Models
-from backend.jobs.reports import ExportCounts, ExportReport, ImportReport
 from backend.jobs.scoring import known_pictures
 from backend.jobs.scoring.dataset_models import DatasetEngines, model_name
 from backend.progress import Progress, no_progress

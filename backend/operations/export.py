@@ -13,8 +13,8 @@ from backend.datasets.read_options import is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import UnsafePath
 from backend.jobs.export_choice import ExportChoice
+from backend.jobs.export_reports import ExportReport
 from backend.jobs.export_steps import options_of, steps
-from backend.jobs.reports import ExportReport
 from backend.operations.operation import Operation
 from backend.options import CommandLine, Options, switch
 from backend.progress import Progress

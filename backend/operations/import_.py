@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from backend.datasets.read_options import ReadOptions
-from backend.jobs.reports import ImportReport
+from backend.jobs.dataset_reports import ImportReport
 from backend.operations.operation import Operation
 from backend.options import ARGUMENT, NOT_TYPED
 from backend.progress import Progress

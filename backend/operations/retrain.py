@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from backend.jobs.reports import TrainReport
+from backend.jobs.scoring_reports import TrainReport
 from backend.operations.operation import Operation
 from backend.options import Options, switch
 from backend.progress import Progress

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from backend.engine.claims.division import parse_division
 from backend.engine.scoring.cleaning import parse_reading
 from backend.engine.trajectories.depth import parse_depth
-from backend.jobs.reports import ScoreReport
+from backend.jobs.scoring_reports import ScoreReport
 from backend.operations.common_options import Captioner, Claims, Model, Text, Trajectories
 from backend.operations.operation import Operation
 from backend.options import NOT_TYPED, CommandLine, Options, switch

@@ -10,12 +10,13 @@ from sqlalchemy.orm import Session
 
 from backend.datasets.cells import text_problem
 from backend.errors import SettingsError, TracedError, explain
+from backend.jobs.job_view import JobView
 from backend.jobs.model_manager import Models
-from backend.jobs.reports import JobView, ScoreReport
 from backend.jobs.runner import JobRunner
 from backend.jobs.scoring.dataset_models import DatasetEngines
 from backend.jobs.scoring.estimate import Estimate
 from backend.jobs.scoring.workers import Devices
+from backend.jobs.scoring_reports import ScoreReport
 from backend.operations.context import Context
 from backend.operations.export import STARTER, starter_of
 from backend.operations.import_ import IMPORT

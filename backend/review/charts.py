@@ -16,9 +16,9 @@ from backend.engine.statistics.calibration import (
     suspects_hit,
 )
 from backend.engine.statistics.stopping import remaining_errors
+from backend.jobs.dataset_reports import SAMPLED
 from backend.jobs.errors_left import ErrorsLeft, estimate_left
 from backend.jobs.notices import notices_of, set_aside
-from backend.jobs.reports import SAMPLED
 from backend.review.views import (
     ExpectedErrors,
     ProgressView,

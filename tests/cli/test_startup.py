@@ -29,7 +29,7 @@ MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
 #: Modules that read stored trajectories and suggestions and compute nothing.
 READERS = {
     "backend.jobs", "backend.jobs.correction_writers", "backend.jobs.errors_left",
-    "backend.jobs.notices", "backend.jobs.reports", "backend.jobs.scoring",
+    "backend.jobs.notices", "backend.jobs.job_view", "backend.jobs.scoring",
     "backend.jobs.scoring.dataset_constants", "backend.jobs.scoring.dataset_models",
     "backend.jobs.scoring.stored_rows",
 }  # fmt: skip

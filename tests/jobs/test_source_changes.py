@@ -18,10 +18,10 @@ from sqlalchemy import Column, ForeignKey, Table, insert, select
 from backend import plugins
 from backend.datasets.cells import split_proof
 from backend.errors import ExportError, ImageError, SettingsError
+from backend.jobs.dataset_reports import ImportReport
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_dataset import UNREADABLE
 from backend.jobs.export_decisions import remaining
-from backend.jobs.reports import ImportReport
 from backend.plugins import Plugin
 from backend.store import all_computed_tables, create_tables_of_features
 from backend.workspace import Workspace

@@ -16,11 +16,13 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.presets import recommend
 from backend.engine.statistics.agreement import Agreement, TwoPeople
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.dataset_reports import Deletion
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_choice import ExportDecision
+from backend.jobs.export_reports import ExportCounts
+from backend.jobs.job_view import JobView
 from backend.jobs.model_manager import ModelView
 from backend.jobs.notices import Sentence
-from backend.jobs.reports import Deletion, ExportCounts, JobView
 from backend.measures import Measure
 from backend.progress import Step
 from backend.review.queue_groups import Condition

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.progress import Step
 from traced_ui import jobs
 

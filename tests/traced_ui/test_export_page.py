@@ -9,7 +9,7 @@ import gradio as gr
 import pytest
 
 from backend.errors import ExportError, SettingsError, UnsafePath, explain
-from backend.jobs.reports import ExportCounts
+from backend.jobs.export_reports import ExportCounts
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
 from traced_ui.export import FILTER, ExportPage, Fields, counts_html, earlier_html

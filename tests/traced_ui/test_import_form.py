@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.workspace import Workspace
 from tests.traced_ui.pages import Page
 from traced_ui import dataset_settings, datasets, queue_panel, transfers

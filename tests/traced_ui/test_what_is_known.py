@@ -18,7 +18,7 @@ from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_counts import LIKELY_WRONG
 from backend.jobs.export_facts import ERRORS_LEFT
-from backend.jobs.reports import ExportCounts
+from backend.jobs.export_reports import ExportCounts
 from backend.operations.registry import OPERATIONS
 from backend.review.views import ClaimView, PairView
 from backend.verdict_texts import UNDECIDED

@@ -16,7 +16,7 @@ _MOST_NAMES = 50
 
 
 class Counts(Protocol):
-    """The counts shown on the card; implemented by `backend.jobs.reports.ExportCounts`."""
+    """The counts shown on the card; implemented by `backend.jobs.export_reports.ExportCounts`."""
 
     @property
     def total(self) -> int: ...

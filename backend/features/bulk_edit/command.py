@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from backend.cli.output import emit, one_line, open_dataset, progress
+from backend.counts import count_of, counts_in_words
 from backend.errors import SettingsError
-from backend.jobs.reports import count_of, counts_in_words
 from backend.operations.common_options import Author, Common
 from backend.options import ARGUMENT, Options
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from backend.counts import count_of
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import SMALLEST_GAIN, CorrectionContext
@@ -26,9 +27,9 @@ from backend.features.corrections.corrector import Corrector, Proposal, correcto
 from backend.features.corrections.report import CorrectionReport
 from backend.jobs.pair_contexts import PairContexts
 from backend.jobs.queue_pages import pages
-from backend.jobs.reports import DryRun, DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import judge_suggestions, unjudged_suggestions
 from backend.jobs.scoring.stored_rows import Part, RankedSuggestion, in_order, to_save
+from backend.jobs.scoring_reports import DryRun, DryRunQuestion
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from backend.errors import SettingsError
 from backend.features.corrections.report import CorrectionReport
-from backend.jobs.reports import DryRun
+from backend.jobs.scoring_reports import DryRun
 from backend.operations.common_options import (
     Captioner,
     Device,

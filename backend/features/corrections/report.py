@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from backend.jobs.reports import QueueReport, count_of
+from backend.counts import count_of
+from backend.jobs.scoring_reports import QueueReport
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,11 +4,11 @@ PROV: who or what wrote the captions and who judged them."""
 from datetime import UTC, datetime
 from typing import Any
 
+from backend.counts import count_of
 from backend.datasets.caption_writers import Writer
 from backend.datasets.read_options import is_address
 from backend.datasets.writing.card import state_of
 from backend.jobs.export_steps import WrittenExport
-from backend.jobs.reports import count_of
 from backend.version import VERSION
 from db.authors import person_of
 

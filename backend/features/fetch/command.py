@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import Field
 
 from backend.cli.output import emit, progress
+from backend.counts import count_of
 from backend.datasets.safe_files.regular_files import typed_path
-from backend.jobs.reports import count_of
 from backend.operations.common_options import AsJson
 from backend.options import ARGUMENT, Options
 

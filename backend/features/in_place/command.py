@@ -10,7 +10,7 @@ from backend.operations.common_options import Common, Dataset
 from backend.options import Options
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import ImportReport
+    from backend.jobs.dataset_reports import ImportReport
 
 
 class WatchOptions(Options):

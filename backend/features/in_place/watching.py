@@ -12,7 +12,7 @@ from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetError, DatasetNotFound, NotFound, TracedError
 from backend.features.in_place.applying import not_own
 from backend.features.in_place.source_files import state_of
-from backend.jobs.reports import ImportReport
+from backend.jobs.dataset_reports import ImportReport
 from backend.progress import Progress, no_progress
 from backend.workspace import Workspace
 from db.queries import dataset_queries

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from backend.cli.output import emit, open_dataset
+from backend.counts import count_of
 from backend.errors import SettingsError
-from backend.jobs.reports import count_of
 from backend.operations.common_options import Common
 from backend.options import ARGUMENT, Options
 

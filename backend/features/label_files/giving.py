@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from sqlalchemy.orm import Session
 
+from backend.counts import counts_in_words
 from backend.datasets.cells import BadCell, split_proof, trim
 from backend.datasets.safe_files.containers import SEPARATOR
 from backend.datasets.safe_files.foreign_names import ForeignNames, NamesByFolder
@@ -22,7 +23,6 @@ from backend.errors import DatasetFormatError, SettingsError
 from backend.features.label_files import queries
 from backend.features.label_files.label_file import Label, labels_of
 from backend.features.label_files.label_studio import EMPTY, SKIPPED
-from backend.jobs.reports import counts_in_words
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store
 from db.authors import AND, is_of_file, label_author

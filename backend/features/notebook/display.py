@@ -28,8 +28,8 @@ from backend.engine.detection.features import NAMES
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError, TracedError
 from backend.jobs.export_choice import ExportChoice
+from backend.jobs.export_reports import ExportReport
 from backend.jobs.export_scores import OF_CLAIMS, feature_rows, score_rows
-from backend.jobs.reports import ExportReport
 from backend.jobs.scoring.stored_rows import latest_batches
 from backend.measures import filter_names
 from backend.review.queue_form import from_text

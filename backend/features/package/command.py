@@ -8,9 +8,9 @@ from pydantic import Field
 
 from backend.cli.commands import CommandVariant
 from backend.cli.output import emit, open_dataset, open_workspace, progress
+from backend.counts import count_of
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import SettingsError
-from backend.jobs.reports import count_of
 from backend.operations.common_options import Common
 from backend.options import ARGUMENT, CommandLine, Options, parse_share
 from backend.settings import load_settings

@@ -23,13 +23,13 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
+from backend.counts import count_of
 from backend.datasets.cells import split_proof
 from backend.errors import DatasetFormatError, NotFound
 from backend.features.package import queries
 from backend.features.package.manifest import Manifest
 from backend.features.package.opening import verdicts_read
 from backend.features.package.queries import PackedPair, PairAtHome
-from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.review.verdicts import LONGEST_EDIT, LONGEST_NOTE, in_parts
 from backend.store import Store

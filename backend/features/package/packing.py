@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from PIL import Image
 
+from backend.counts import count_of
 from backend.datasets.safe_files.containers import PACKED, SEPARATOR, locate, proof_of
 from backend.datasets.safe_files.images import load_image
 from backend.datasets.safe_files.regular_files import flush
@@ -27,7 +28,6 @@ from backend.features.package.manifest import (
     SETTING,
     Manifest,
 )
-from backend.jobs.reports import count_of
 from backend.operations.registry import OPERATIONS
 from backend.operations.workspace_jobs import Jobs
 from backend.progress import Progress, no_progress

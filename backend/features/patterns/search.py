@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backend.counts import count_of
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
@@ -17,7 +18,6 @@ from backend.features.patterns.error_patterns import (
     occurrences,
 )
 from backend.jobs.batched_reads import read_in_batches
-from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.jobs.reports import count_of
+from backend.counts import count_of
 
 
 @dataclass(frozen=True)

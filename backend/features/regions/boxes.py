@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.counts import count_of
 from backend.datasets.cells import split_proof
 from backend.datasets.safe_files.containers import locate
 from backend.datasets.safe_files.images import image_size
@@ -24,7 +25,6 @@ from backend.errors import ImageError, NotScored, UnsafePath
 from backend.features.regions import queries
 from backend.features.regions.queries import RegionRow
 from backend.jobs import export_scores
-from backend.jobs.reports import count_of
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries

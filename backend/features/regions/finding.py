@@ -12,6 +12,7 @@ from typing import Any
 
 from PIL import Image
 
+from backend.counts import count_of
 from backend.datasets.safe_files.images import to_rgb
 from backend.engine.detection.localisation import most_suspect
 from backend.errors import ImageError, NotScored, SettingsError
@@ -19,7 +20,6 @@ from backend.features.regions import queries
 from backend.features.regions.part_maps import check_sees_parts
 from backend.features.regions.region import VERSION as METHOD
 from backend.features.regions.region import Region, Search, Span, regions_of
-from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_constants import constants_before
 from backend.jobs.scoring.image_batches import open_ahead, open_picture, readable
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims

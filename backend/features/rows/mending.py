@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
+from backend.counts import count_of
 from backend.features.rows.queries import CaptionState, count_moved, states_of
 from backend.features.rows.report import Change, Finding, RowsReport
 from backend.features.rows.search import Search, find_moved
 from backend.features.rows.suggesting import remember_single_rows
 from backend.jobs.notices import Sentence
-from backend.jobs.reports import count_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.counts import count_of
 from backend.features.rows.orders import Order
-from backend.jobs.reports import count_of
 
 #: A caption belongs to the picture so many rows further; the whole file has them in another order;
 #: they are mixed up within some rows; they fit no picture nearby; two have changed places.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counts import count_of
 from backend.engine import memory
 from backend.engine.languages.identification import usual_language
 from backend.engine.languages.language import ENGLISH, Language
@@ -33,7 +34,6 @@ from backend.features.rows.queries import captions_of, picture_names, rows_of
 from backend.features.rows.report import Finding, Kind
 from backend.features.rows.row_sequences import NONE, Indices, RowSequence, sequences_of
 from backend.features.rows.swaps import Swap, exchanges_of
-from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import scored_by_this_model
 from backend.jobs.scoring.vectors import StoredVectors, stored_images
 from backend.loaded_models import Engine

@@ -5,7 +5,7 @@ import uuid
 from backend.errors import QueueChanged, SettingsError
 from backend.features.rules import deciding
 from backend.features.rules.deciding import RulePreview, RuleReport
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.review.queue_form import from_text
 from backend.workspace import Workspace
 from db.decisions import DECISIONS

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from backend.errors import QueueChanged, SettingsError
 from backend.features.rules.deciding import RulePreview, RuleReport
 from backend.features.rules.giving import give_rule, preview_rule
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.review.queue_form import as_query, id_in
 from backend.verdict_texts import saved_text
 from traced_ui.keyboard import Key

@@ -6,7 +6,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from backend.features.rules import giving
-from backend.jobs.reports import JobView
+from backend.jobs.job_view import JobView
 from backend.options import Options
 from traced_ui.api import Endpoints, Id, Reader, Text, Writer
 from traced_ui.api_records import Job, QueueRow, Record

@@ -45,8 +45,8 @@ from backend.features.shards.shard_scores import (
     run_in,
     scored_shards,
 )
+from backend.jobs.dataset_reports import DRAWN, SAMPLED, SHOWN_PROBLEMS
 from backend.jobs.import_dataset import BATCH
-from backend.jobs.reports import DRAWN, SAMPLED, SHOWN_PROBLEMS
 from backend.jobs.retrain import adopt
 from backend.jobs.scoring.detect import DetectedPair, judge, suspects_in
 from backend.jobs.scoring.stored_claims import CLAIMS, save_concreteness

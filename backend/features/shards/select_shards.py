@@ -33,7 +33,7 @@ from backend.features.shards.shard_scores import (
     run_in,
     scored_shards,
 )
-from backend.jobs.reports import unread_note
+from backend.jobs.export_reports import unread_note
 from backend.learning_texts import level_caveat
 from backend.progress import Progress, no_progress
 from db.texts import is_blank

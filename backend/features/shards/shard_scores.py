@@ -59,10 +59,10 @@ from backend.features.shards.ray_workers import Cluster, RayWorkers
 from backend.features.shards.reports import ShardsReport
 from backend.features.shards.results import RESULT_SCHEMA, result_rows
 from backend.features.shards.shard_leases import Leases
+from backend.jobs.dataset_reports import SHOWN_PROBLEMS
 from backend.jobs.export_scores import write_parquet
 from backend.jobs.import_dataset import import_dataset
 from backend.jobs.notices import notices_of, set_aside
-from backend.jobs.reports import SHOWN_PROBLEMS
 from backend.jobs.scoring.dataset_constants import CONSTANTS, ConstantChoice
 from backend.jobs.scoring.dataset_models import models_of
 from backend.jobs.scoring.score_dataset import run_key, run_of, score_dataset

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from backend.counts import count_of
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.datasets.reading.caption_fields import FIELD_COLUMN
@@ -21,7 +22,6 @@ from backend.engine.statistics.stopping import exact_interval
 from backend.errors import SettingsError, UnknownPictures
 from backend.features.side_by_side import queries
 from backend.jobs.batched_reads import read_in_batches
-from backend.jobs.reports import count_of
 from backend.jobs.tagging import tag_exactly
 from backend.progress import Progress, no_progress
 from backend.store import Store

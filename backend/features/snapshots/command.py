@@ -1,9 +1,9 @@
 """`restore`, with what only a terminal offers: the page undoes it with Z."""
 
 from backend.cli.output import emit, open_dataset, progress
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.features.snapshots.operation import RestoreOptions
-from backend.jobs.reports import count_of
 from backend.operations.common_options import Author, Common, Dataset
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
+from backend.counts import count_of
 from backend.engine.captions import Caption, align
 from backend.features.snapshots import queries
 from backend.features.snapshots.queries import SnapshotRow, StateRow
-from backend.jobs.reports import count_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.decisions import judgement

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from backend.counts import count_of
 from backend.engine import memory
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models.asking import reason_to_skip
@@ -22,8 +23,8 @@ from backend.features.specificity.picture_doubts import WRONG_FROM, PictureDoubt
 from backend.features.specificity.reports import BoostDryRun, BoostReport
 from backend.jobs.pair_contexts import PairContexts
 from backend.jobs.queue_pages import pages
-from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.stored_rows import to_save
+from backend.jobs.scoring_reports import DryRunQuestion
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.jobs.reports import DryRun, QueueReport, count_of
+from backend.counts import count_of
+from backend.jobs.scoring_reports import DryRun, QueueReport
 
 
 @dataclass(frozen=True)

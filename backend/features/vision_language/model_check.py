@@ -16,6 +16,7 @@ from threading import Event
 import numpy as np
 from PIL import Image
 
+from backend.counts import count_of
 from backend.datasets.safe_files.daemon_pool import DaemonPool
 from backend.engine.claims.claim import Claim
 from backend.engine.claims.finding import find_claims
@@ -53,13 +54,13 @@ from backend.features.vision_language.sight_check import (
     check_course,
 )
 from backend.features.vision_language.sight_proof import SightWatch
-from backend.jobs.reports import DryRunQuestion, count_of
 from backend.jobs.scoring.classifiers import classifier_in_use
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.detect import measure_disagreement, renew_suspects
 from backend.jobs.scoring.image_batches import open_picture
 from backend.jobs.scoring.replace_ranking import use_ranking
 from backend.jobs.scoring.stored_rows import to_claim
+from backend.jobs.scoring_reports import DryRunQuestion
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from backend.counts import count_of
 from backend.engine.language_models.spending import Forecast
-from backend.jobs.reports import DryRunQuestion, count_of
+from backend.jobs.scoring_reports import DryRunQuestion
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from backend.counts import count_of
 from backend.engine import memory
 from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
-from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_constants import constants_in
 from backend.jobs.scoring.dataset_models import depth_for, division_for
 from backend.jobs.scoring.dataset_pairs import prepare_scorer

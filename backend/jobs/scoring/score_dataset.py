@@ -16,7 +16,6 @@ from backend.engine.constants.part import ConstantPart, left_out
 from backend.engine.detection.types import detector_for
 from backend.errors import ImageError, ModelUnavailable
 from backend.jobs import notices
-from backend.jobs.reports import ScoreReport
 from backend.jobs.scoring.captioner_stages import Descriptions, Expectations
 from backend.jobs.scoring.dataset_constants import (
     ConstantChoice,
@@ -49,6 +48,7 @@ from backend.jobs.scoring.trajectory_stages import (
 )
 from backend.jobs.scoring.vectors import Meanings
 from backend.jobs.scoring.workers import Devices, Opened, Task, Workers, choose_processes
+from backend.jobs.scoring_reports import ScoreReport
 from backend.loaded_models import Engine
 from backend.progress import LastReport, Progress, no_progress, plan
 from backend.store import Store

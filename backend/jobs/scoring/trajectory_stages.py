@@ -16,7 +16,7 @@ from backend.engine.familiarity import Familiarity
 from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.reports import SHOWN_PROBLEMS
+from backend.jobs.dataset_reports import SHOWN_PROBLEMS
 from backend.jobs.scoring.known_pictures import UNKNOWN, encode_known
 from backend.jobs.scoring.stage import BatchStage, Sample, Scoring
 from backend.jobs.scoring.stored_rows import AT_ONCE, claim_rows, exploring_of, save_scored, to_row

@@ -18,8 +18,8 @@ from backend.datasets.cells import split_proof
 from backend.datasets.read_options import ReadOptions
 from backend.datasets.reading.dataset_reader import read_dataset
 from backend.errors import DatasetError, DatasetFormatError, UnsafePath
+from backend.jobs.dataset_reports import ImportReport
 from backend.jobs.import_dataset import import_dataset
-from backend.jobs.reports import ImportReport
 from backend.store import Store
 from db.queries import dataset_queries, pair_queries
 from tests.datasets.folders import json_lines, picture, read, tar_bytes, write, zip_bytes

@@ -19,7 +19,7 @@ from backend.datasets.writing import shard_writing
 from backend.datasets.writing.card import dataset_card
 from backend.datasets.writing.dataset_writer import write_dataset
 from backend.errors import ExportError
-from backend.jobs.reports import ExportCounts
+from backend.jobs.export_reports import ExportCounts
 from tests.datasets.folders import picture, write
 from tests.fixtures.sizes import Sizes
 

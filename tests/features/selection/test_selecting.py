@@ -12,7 +12,7 @@ from backend.features.selection.options import TwoStage
 from backend.features.selection.report import SelectionReport
 from backend.features.selection.selecting import choose, report_on, split_for
 from backend.jobs.export_choice import ExportChoice
-from backend.jobs.reports import ExportCounts
+from backend.jobs.export_reports import ExportCounts
 from backend.progress import no_progress
 from backend.review.caption_edits import change_each, edit_captions
 from backend.review.queue_form import from_fields
