@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backend.datasets.export_row import ExportRow
 from backend.datasets.read_options import ReadOptions
@@ -23,11 +23,13 @@ from backend.engine.language_models.spending import PriceList, forecast
 from backend.engine.noise.injection import KINDS, FineGrainedSource, ImageCaption, inject
 from backend.engine.noise.noisy_caption import NoisyCaption
 from backend.errors import DatasetFormatError, SettingsError
-from backend.features.vision_language.endpoint import ChatEndpoint
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
 from research.noise.language_model import PROMPT_VERSION, AnticipatedNoise, LanguageModelNoise
 from research.request_forecast import RequestForecast
+
+if TYPE_CHECKING:  # drawn datasets do without the feature
+    from backend.features.vision_language.endpoint import ChatEndpoint
 
 #: The column of a noisy dataset that records what was done to the caption.
 COLUMN = "noise"
@@ -107,7 +109,7 @@ def add_noise(
 
 def anticipate(
     path: Path,
-    endpoint: ChatEndpoint,
+    endpoint: "ChatEndpoint",
     prices: PriceList,
     *,
     kinds: Sequence[str] = KINDS,

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from backend.engine.captions import Caption, align, changes
 from backend.engine.english.word_lists import FUNCTION_WORDS
@@ -23,8 +24,10 @@ from backend.engine.language_models.chat_model import (
 )
 from backend.engine.language_models.spending import CHARACTERS_A_TOKEN, Questions
 from backend.engine.noise.noisy_caption import NoisyCaption, negation_scope
-from backend.features.vision_language.endpoint import ChatEndpoint
 from research.noise.consistency import ConsistencyModel
+
+if TYPE_CHECKING:  # drawn datasets do without the feature
+    from backend.features.vision_language.endpoint import ChatEndpoint
 
 NEGATIONS = frozenset({"no", "not", "without", "never"})
 
@@ -117,7 +120,7 @@ def question_about(text: str, attempt: int = 0) -> Question:
 class LanguageModelNoise:
     """A source of fine-grained errors; `refused` counts captions without a usable variant."""
 
-    def __init__(self, endpoint: ChatEndpoint, consistency: ConsistencyModel) -> None:
+    def __init__(self, endpoint: "ChatEndpoint", consistency: ConsistencyModel) -> None:
         self.endpoint, self.consistency = endpoint, consistency
         self.refused = 0
 

@@ -16,7 +16,7 @@ from backend.options import ComposedOptions, Options
 def run(*_: Any) -> None: ...
 
 
-@pytest.mark.parametrize("name", ["rows_written", "scored", score._STEPS[0].name])
+@pytest.mark.parametrize("name", ["rows_written", "scored", *(step.name for step in score._STEPS)])
 def test_a_file_of_scores_has_no_name_of_the_report(name: str) -> None:
     file = ScoreFile(name, ".moods", "of moods", lambda *_: None)
     with pytest.raises(ValueError, match=name):

@@ -59,6 +59,8 @@ def test_the_core_does_without(features: list[str], tmp_path: Path) -> None:
     """Imports between features are checked by `test_architecture.py`."""
     copied_without(features, tmp_path)
     run_tests(tmp_path, *SHORT)
+    if len(features) > 1:
+        run_tests(tmp_path, "--collect-only", *LONG)  # nothing that they import is of a feature
 
 
 @pytest.mark.nightly

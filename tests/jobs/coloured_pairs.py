@@ -51,7 +51,8 @@ from backend.workspace import Workspace
 from db.queries import dataset_queries, pair_queries
 from db.texts import is_blank
 from tests.datasets.export_loaders import Loaded, loaded_by
-from tests.features.streaming.shard_writer import write_litdata, write_mds
+from tests.datasets.shard_writer import write_litdata, write_mds
+from tests.fixtures.features import has_feature
 from tests.fixtures.postgresql import find_binaries, temporary_server
 from tests.tree import ROOT
 
@@ -494,6 +495,10 @@ FORMS: dict[str, Writer] = {
     "MDS": mds,
     "LitData": litdata,
 }
+#: Forms that features read.
+_OF_FEATURES = {
+    "Energon": "energon", "Argilla": "label_files", "MDS": "streaming", "LitData": "streaming",
+}  # fmt: skip
 #: Forms whose pictures are files of their own.
 WITH_FILES = (
     *tuple(FORMS)[:7], "captions by picture", "numbered pictures", "Argilla",
@@ -637,7 +642,9 @@ _STYLE = st.builds(
 )
 STORIES = st.builds(
     Story,
-    st.sampled_from(sorted(FORMS)),
+    st.sampled_from(
+        sorted(n for n in FORMS if n not in _OF_FEATURES or has_feature(_OF_FEATURES[n]))
+    ),
     st.booleans(),
     st.lists(_ROUND, min_size=2, max_size=4).map(tuple),
     st.sampled_from(sorted(name for name, each in EXPORT_FORMATS.items() if each.contents is None)),

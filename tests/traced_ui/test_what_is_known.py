@@ -13,7 +13,6 @@ from backend.datasets.safe_files.images import load_image
 from backend.engine.correction.suggestion_chance import ALIKE
 from backend.engine.statistics.stopping import ENOUGH
 from backend.errors import ExportError
-from backend.features.caption_pairs import comparisons as caption_pairs
 from backend.jobs.errors_left import ErrorsLeft
 from backend.jobs.export_choice import ExportChoice
 from backend.jobs.export_counts import LIKELY_WRONG
@@ -97,8 +96,11 @@ def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures_or_the_la
         assert reason is None or reason.after == ""
 
 
+@needs("caption_pairs")
 def test_a_model_that_does_not_know_the_pictures_offers_nothing(fresh_demo: Workspace) -> None:
     """One key would store what it made up, and another row's picture is no better known."""
+    from backend.features.caption_pairs import comparisons as caption_pairs
+
     pairs = [row.pair_id for row in fresh_demo.review.queue_page(QueueFilter(1), None, 60).rows]
     offered = [pair for pair in pairs if fresh_demo.review.open_pair(pair).helpful_suggestions]
     assert len(offered) > 10

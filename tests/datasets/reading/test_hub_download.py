@@ -126,11 +126,11 @@ def test_tables_of_features_are_copied_whole(hub: Hub, tmp_path: Path, kind: str
             str(source / "train.lance"),
         )
     elif kind == "mds":
-        from tests.features.streaming.shard_writer import write_mds
+        from tests.datasets.shard_writer import write_mds
 
         write_mds(source, {"caption": "str", "image": "jpeg"}, [rows[:1], rows[1:]])
     else:
-        from tests.features.streaming.shard_writer import write_litdata
+        from tests.datasets.shard_writer import write_litdata
 
         samples = [{str(n): value for n, value in enumerate(row.values())} for row in rows]
         write_litdata(source, ["str", "jpeg"], {"caption": None, "image": None}, samples)

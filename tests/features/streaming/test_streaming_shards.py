@@ -14,7 +14,7 @@ from backend.datasets.safe_files.containers import Member, locate, relative_name
 from backend.errors import DatasetFormatError, ImageError
 from backend.features.streaming.nested_values import nested_value
 from tests.datasets.folders import encoded, json_lines, picture, read, write
-from tests.features.streaming.shard_writer import with_table, write_litdata, write_mds
+from tests.datasets.shard_writer import with_table, write_litdata, write_mds
 
 COLOURS = ("red", "blue", "green", "yellow")
 
