@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import httpx
+import httpx2
 import numpy as np
 import psutil
 
@@ -263,17 +263,17 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
         if process.poll() is not None:
             break
         try:
-            if httpx.get(f"{address}/healthy").is_success:
+            if httpx2.get(f"{address}/healthy").is_success:
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             time.sleep(0.1)
     process.kill()
     raise TracedError(f"The server did not start: {log.read_text(errors='replace')[-500:]}")
 
 
 @contextmanager
-def _logged_in(address: str, name: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=address, timeout=120) as client:
+def _logged_in(address: str, name: str) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=address, timeout=120) as client:
         answer = client.post("/login", data={"username": name, "password": _PASSWORD})
         answer.raise_for_status()
         yield client
@@ -313,7 +313,7 @@ class _ReviewPage:
     """What the browser does: it has the next pairs, and shows one as soon as the one before has its
     verdict. `pair`: the one that is shown."""
 
-    def __init__(self, client: httpx.Client) -> None:
+    def __init__(self, client: httpx2.Client) -> None:
         self._client = client
         self._state: dict[str, Any] = {}
         #: By pair: what the server calls the version that is drawn here, its place on the page as
@@ -393,7 +393,7 @@ class Refused(Exception):
     """The server responded with an error."""
 
 
-def call(client: httpx.Client, method: str, path: str, etag: str = "", **body: Any) -> Any:
+def call(client: httpx2.Client, method: str, path: str, etag: str = "", **body: Any) -> Any:
     """The answer of the API. Raises Refused if it refuses."""
     answer = client.request(method, f"/api/v1/{path}", json=body, headers={"If-Match": etag})
     if answer.is_client_error:

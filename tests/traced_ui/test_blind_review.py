@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import httpx
+import httpx2
 import pytest
 import sqlalchemy
 
@@ -94,7 +94,7 @@ class Asker:
     """A login, and one open page of it. Answers come without what differs each time."""
 
     def __init__(self, address: str, name: str) -> None:
-        self.http = httpx.Client(base_url=address, timeout=200)
+        self.http = httpx2.Client(base_url=address, timeout=200)
         self.http.post("login", data={"username": name, "password": PASSWORD})
         self.page = f"page-{name}"
         self.config = self.http.get("config").json()
@@ -137,7 +137,7 @@ class Asker:
         return output
 
 
-def as_text(answer: httpx.Response) -> str:
+def as_text(answer: httpx2.Response) -> str:
     return f"{answer.status_code} {plain(answer.text)}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psutil
 import pytest
 
@@ -56,7 +56,7 @@ class ServedPage(Page):
 
     def request(self, **body: Any) -> Any:
         content = {"state": self.state.model_dump(), **body}
-        answer = httpx.post(f"{self.address}review/acts", json=content, timeout=120)
+        answer = httpx2.post(f"{self.address}review/acts", json=content, timeout=120)
         answer.raise_for_status()
         self.state = self.state.model_validate(answer.json()["state"])
         self.shown |= answer.json()["parts"]
@@ -134,7 +134,7 @@ def test_a_malformed_act_is_refused_as_by_one_process(
 ) -> None:
     with serving(workspace, processes=processes) as address:
         answers = [
-            httpx.post(f"{address}review/acts", json=body).status_code
+            httpx2.post(f"{address}review/acts", json=body).status_code
             for body in ({}, {"state": {"rows": -1}})
         ]
     assert answers == [422, 422]
@@ -161,7 +161,7 @@ def test_they_end_with_the_server_however_that_ends(tmp_path: Path) -> None:
     server = programs.start(command, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert server.stdout is not None
     address = next(filter(None, (re.search(r"http://[^ ]+", line) for line in server.stdout)))[0]
-    assert httpx.get(f"{address}healthy", timeout=200).is_success
+    assert httpx2.get(f"{address}healthy", timeout=200).is_success
     children = psutil.Process(server.pid).children(recursive=True)
     assert sum("spawn_main" in " ".join(child.cmdline()) for child in children) == 2
     server.kill()

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
@@ -35,7 +35,7 @@ def address(workspace: Workspace) -> Iterator[str]:
         yield address
 
 
-def answers(client: httpx.Client) -> list[int]:
+def answers(client: httpx2.Client) -> list[int]:
     """The statuses of a page, a picture, the API, an act of the review page, a file, and Gradio's
     own routes."""
     act = {"verdicts": [], "acts": [], "redraw": True, "state": {"dataset": 1}, "have": {}}
@@ -52,7 +52,7 @@ def answers(client: httpx.Client) -> list[int]:
 def test_the_first_account_begins_the_login(
     workspace: Workspace, address: str, tmp_path: Path
 ) -> None:
-    with httpx.Client(base_url=address) as client:
+    with httpx2.Client(base_url=address) as client:
         assert set(answers(client)) == {200}
         before = workspace.folders
         message = curators(tmp_path, "add", "Ada")
@@ -64,7 +64,7 @@ def test_the_first_account_begins_the_login(
         data = {"username": "Ada", "password": PASSWORD}
         assert client.post("login", data=data).status_code == 200
         assert set(answers(client)) == {200}
-    with httpx.Client(base_url=address) as other:
+    with httpx2.Client(base_url=address) as other:
         curators(tmp_path, "remove", "Ada")
         assert answers(other)[0] == 303, "nobody enters because the last account was closed"
 
@@ -74,7 +74,7 @@ def test_an_account_that_is_opened_again_begins_it_too(
 ) -> None:
     curators(tmp_path, "add", "Ada")
     curators(tmp_path, "remove", "Ada")
-    with serving(workspace, login=None) as other, httpx.Client(base_url=other) as client:
+    with serving(workspace, login=None) as other, httpx2.Client(base_url=other) as client:
         assert client.get("", headers=PAGE).status_code == 200, "no account is active"
         curators(tmp_path, "restore", "Ada")
         assert client.get("", headers=PAGE).status_code == 303

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -32,9 +32,9 @@ class Place:
     source: str
     name: str
 
-    def client(self) -> httpx.Client:
-        transport = httpx.HTTPTransport(local_address=self.source)
-        return httpx.Client(base_url=self.server, timeout=200, transport=transport)
+    def client(self) -> httpx2.Client:
+        transport = httpx2.HTTPTransport(local_address=self.source)
+        return httpx2.Client(base_url=self.server, timeout=200, transport=transport)
 
     def guess(self, number: int = 0) -> int:
         with self.client() as client:
@@ -51,7 +51,7 @@ def place(server: str, served: Workspace) -> Place:
     return Place(server, f"127.0.0.{number}", f"user {number}")
 
 
-def log_in(client: httpx.Client | TestClient, password: str = PASSWORD, name: str = "Ada") -> int:
+def log_in(client: httpx2.Client | TestClient, password: str = PASSWORD, name: str = "Ada") -> int:
     return client.post("login", data={"username": name, "password": password}).status_code
 
 
@@ -66,7 +66,7 @@ def test_cookies_of_other_programs_lock_no_one_out(place: Place, neighbours: str
         token = client.cookies["traced_login"]
     for cookies in (f"{neighbours}traced_login={token}", f"traced_login={token}; {neighbours}"):
         header = {b"Cookie": cookies.rstrip("; ").encode("latin-1")}
-        assert httpx.get(f"{place.server}gradio_api/info", headers=header).status_code == 200, (
+        assert httpx2.get(f"{place.server}gradio_api/info", headers=header).status_code == 200, (
             cookies
         )
 
@@ -80,9 +80,9 @@ def test_a_login_works_next_to_a_cookie_of_the_same_name(place: Place) -> None:
         mine, other = f"traced_login={token}", "traced_login=of somebody else"
         header = {"Cookie": f"{other}; {mine}" if is_before else f"{mine}; {other}"}
         info, out = f"{place.server}gradio_api/info", f"{place.server}logout"
-        assert httpx.get(info, headers=header, timeout=200).status_code == 200
-        httpx.post(out, headers=header, timeout=200)
-        assert httpx.get(info, headers=header, timeout=200).status_code == 401
+        assert httpx2.get(info, headers=header, timeout=200).status_code == 200
+        httpx2.post(out, headers=header, timeout=200)
+        assert httpx2.get(info, headers=header, timeout=200).status_code == 401
 
 
 def test_guesses_in_parallel_are_counted_before_they_are_checked(place: Place) -> None:

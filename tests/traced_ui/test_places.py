@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -137,7 +137,7 @@ def test_a_container_under_a_path_and_in_a_frame(tmp_path: Path) -> None:
     try:
         lines = iter(server.stdout or ())
         (port,) = next(m.groups() for line in lines if (m := re.search(r":(\d+)/", line)))
-        with httpx.Client(
+        with httpx2.Client(
             base_url=f"http://127.0.0.1:{port}/curator/", timeout=200,
             headers={"Host": SPACE["SPACE_HOST"], "X-Forwarded-Proto": "https"},
         ) as client:  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from backend.bundled import DEMO
@@ -53,7 +53,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[Program, str, list[st
 
 
 def job_under_way(address: str) -> bool:
-    shown = httpx.get(f"{address}healthy", timeout=200)
+    shown = httpx2.get(f"{address}healthy", timeout=200)
     return shown.status_code == 200
 
 
@@ -62,7 +62,7 @@ def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(tmp_path: Pa
     with started(tmp_path) as (process, address, _):
         while not job_under_way(address):
             time.sleep(0.2)
-        open_streams = [socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0))
+        open_streams = [socket.create_connection(("127.0.0.1", httpx2.URL(address).port or 0))
                         for _ in range(2)]  # fmt: skip
         paths = ["/gradio_api/heartbeat/abc", "/gradio_api/queue/data?session_hash=abc"]
         for stream, path in zip(open_streams, paths, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
-import httpx
+import httpx2
 import pytest
 
 from backend.workspace import Workspace
@@ -12,8 +12,8 @@ from tests.traced_ui.serving import serving
 PASSWORD = "a long password"
 
 
-def log_in(address: str, name: str) -> httpx.Client:
-    client = httpx.Client(base_url=address, timeout=200)
+def log_in(address: str, name: str) -> httpx2.Client:
+    client = httpx2.Client(base_url=address, timeout=200)
     answer = client.post("login", data={"username": name, "password": PASSWORD})
     assert answer.json()["success"]
     return client
@@ -61,8 +61,8 @@ def test_a_stream_ends_with_its_login(address: str, workspace: Workspace) -> Non
             next(streams[-1])
         workspace.accounts.change("Ada", active=False)
         workspace.accounts.change("Ben", password="another long password")
-        httpx.post(f"{address}logout", cookies=dict(client.cookies))
+        httpx2.post(f"{address}logout", cookies=dict(client.cookies))
         for parts in streams:
-            with suppress(httpx.RemoteProtocolError):
+            with suppress(httpx2.RemoteProtocolError):
                 for _ in parts:  # for ever, if it does not end
                     pass

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from backend.workspace import Workspace
@@ -31,11 +31,11 @@ def begun(address: str, path: str, length: int) -> socket.socket:
 
 
 def test_slow_uploads_hold_nobody_up_and_leave_nothing(address: str, workspace: Workspace) -> None:
-    uploads = [httpx.post(f"{address}uploads").json()["upload"] for _ in range(SENDERS)]
+    uploads = [httpx2.post(f"{address}uploads").json()["upload"] for _ in range(SENDERS)]
     senders = [begun(address, f"uploads/{name}?path=a.csv", 1_000_000) for name in uploads]
     for _ in range(5):
-        assert httpx.get(f"{address}healthy", timeout=200).status_code == 200
-        assert httpx.get(f"{address}pictures/1?size=104", timeout=200).status_code == 200
+        assert httpx2.get(f"{address}healthy", timeout=200).status_code == 200
+        assert httpx2.get(f"{address}pictures/1?size=104", timeout=200).status_code == 200
     for sender in senders:
         sender.close()
     while any(path.is_file() for path in workspace.uploads.folder.rglob("*")):
@@ -54,6 +54,6 @@ def test_a_picture_that_arrives_slowly_holds_nobody_up(address: str) -> None:
         )
         senders.append(sender)
     for _ in range(5):
-        assert httpx.get(f"{address}healthy", timeout=200).status_code == 200
+        assert httpx2.get(f"{address}healthy", timeout=200).status_code == 200
     for sender in senders:
         sender.close()

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fastapi
-import httpx
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
@@ -180,7 +180,7 @@ def test_rows_left_out_can_be_downloaded_as_a_table(
 
 
 @pytest.fixture
-def team(workspace: Workspace) -> Iterator[dict[str, httpx.Client]]:
+def team(workspace: Workspace) -> Iterator[dict[str, httpx2.Client]]:
     """Ada and Ben, each with a key, at a server on a real port."""
     with ExitStack() as opened:
         tokens = {}
@@ -190,7 +190,7 @@ def team(workspace: Workspace) -> Iterator[dict[str, httpx.Client]]:
         address = opened.enter_context(serving(workspace, login=True))
         yield {
             name: opened.enter_context(
-                httpx.Client(
+                httpx2.Client(
                     base_url=address, headers={"Authorization": f"Bearer {token}"}, timeout=60
                 )
             )
@@ -198,7 +198,7 @@ def team(workspace: Workspace) -> Iterator[dict[str, httpx.Client]]:
         }
 
 
-def export(client: httpx.Client, workspace: Workspace, **wanted: Any) -> httpx.Response:
+def export(client: httpx2.Client, workspace: Workspace, **wanted: Any) -> httpx2.Response:
     """The answer to a request for an export, once its job has ended."""
     answer = client.post("api/v1/datasets/1/exports", json={"format": "csv", **wanted})
     workspace.jobs.background.wait(250)
@@ -206,7 +206,7 @@ def export(client: httpx.Client, workspace: Workspace, **wanted: Any) -> httpx.R
 
 
 def test_each_export_has_its_own_folder_and_link(
-    team: dict[str, httpx.Client], workspace: Workspace
+    team: dict[str, httpx2.Client], workspace: Workspace
 ) -> None:
     jobs = [export(team[name], workspace).json()["id"] for name in ("Ada", "Ada", "Ben")]
     places = [Path(workspace.jobs.job(job).result["out"]) for job in jobs]
@@ -219,7 +219,7 @@ def test_each_export_has_its_own_folder_and_link(
 
 
 def test_a_link_serves_what_was_written_or_nothing(
-    team: dict[str, httpx.Client], workspace: Workspace
+    team: dict[str, httpx2.Client], workspace: Workspace
 ) -> None:
     out = str(workspace.settings.data_directory / "exports" / "shared")
     job = export(team["Ada"], workspace, out=out).json()["id"]
@@ -241,7 +241,7 @@ def test_a_file_that_changed_is_not_served(workspace: Workspace, tmp_path: Path)
 
 
 def test_only_an_export_of_ones_own_is_replaced(
-    team: dict[str, httpx.Client], workspace: Workspace
+    team: dict[str, httpx2.Client], workspace: Workspace
 ) -> None:
     folder = workspace.settings.data_directory / "exports"
     of_ada, of_operator = str(folder / "of-ada"), str(folder / "of-operator")

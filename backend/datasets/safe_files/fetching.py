@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 _REDIRECTS = 5
 _MOVED = (301, 302, 303, 307, 308)
@@ -56,17 +56,17 @@ class _Deadline(threading.local):
     at: float = float("inf")
 
     def seconds_left(self, timeout: float | None = None) -> float:
-        """Seconds left, at most `timeout`. Raises httpcore.ReadTimeout if there are none."""
+        """Seconds left, at most `timeout`. Raises httpcore2.ReadTimeout if there are none."""
         remaining = self.at - time.monotonic()
         if remaining <= 0:
-            raise httpcore.ReadTimeout("the deadline has passed")
+            raise httpcore2.ReadTimeout("the deadline has passed")
         return remaining if timeout is None else min(timeout, remaining)
 
 
-class _TimedStream(httpcore.NetworkStream):
+class _TimedStream(httpcore2.NetworkStream):
     """A connection whose reads and writes end at the deadline of the whole fetch."""
 
-    def __init__(self, plain: httpcore.NetworkStream, deadline: _Deadline) -> None:
+    def __init__(self, plain: httpcore2.NetworkStream, deadline: _Deadline) -> None:
         self._plain, self._deadline = plain, deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -83,7 +83,7 @@ class _TimedStream(httpcore.NetworkStream):
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
+    ) -> httpcore2.NetworkStream:
         remaining = self._deadline.seconds_left(timeout)
         inner = self._plain.start_tls(ssl_context, server_hostname, remaining)
         return _TimedStream(inner, self._deadline)
@@ -92,11 +92,11 @@ class _TimedStream(httpcore.NetworkStream):
         return self._plain.get_extra_info(info)
 
 
-class _CheckedNetwork(httpcore.NetworkBackend):
+class _CheckedNetwork(httpcore2.NetworkBackend):
     """Connects only to public addresses, before the deadline."""
 
     def __init__(self, allow_private: bool, deadline: _Deadline) -> None:
-        self._plain = httpcore.SyncBackend()
+        self._plain = httpcore2.SyncBackend()
         self._allow_private = allow_private
         self._deadline = deadline
 
@@ -106,8 +106,8 @@ class _CheckedNetwork(httpcore.NetworkBackend):
         port: int,
         timeout: float | None = None,
         local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
         remaining = self._deadline.seconds_left(timeout)
         address = public_address(host, port, self._allow_private, remaining)
         remaining = self._deadline.seconds_left(timeout)
@@ -121,9 +121,9 @@ def as_url(address: str) -> str:
     if not address.lower().startswith(("http://", "https://")):
         raise FetchRefused("the address is not http or https")
     try:
-        url = httpx.URL(address).copy_with(fragment=None)
+        url = httpx2.URL(address).copy_with(fragment=None)
         host, port = url.host, url.port
-    except (httpx.InvalidURL, ValueError, UnicodeError) as problem:
+    except (httpx2.InvalidURL, ValueError, UnicodeError) as problem:
         raise FetchRefused("the address is invalid") from problem
     if not host or "%" in host or (port is not None and not 0 < port < 65536):
         raise FetchRefused("the address is invalid")
@@ -194,7 +194,7 @@ class Fetcher:
     def __init__(self, limits: Limits, connections: int = 16) -> None:
         self._limits = limits
         self._deadline = _Deadline()
-        self._pool = httpcore.ConnectionPool(
+        self._pool = httpcore2.ConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=connections,
             network_backend=_CheckedNetwork(limits.allow_private, self._deadline),
@@ -220,11 +220,11 @@ class Fetcher:
                 if not isinstance(answer, str):
                     return answer
                 url = as_url(urljoin(url, answer))
-        except (httpcore.TimeoutException, TimeoutError) as problem:
+        except (httpcore2.TimeoutException, TimeoutError) as problem:
             raise FetchError("it takes too long") from problem
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as problem:
             raise FetchError(f"the connection failed: {type(problem).__name__}") from problem
-        except (httpcore.UnsupportedProtocol, ValueError, TypeError) as problem:
+        except (httpcore2.UnsupportedProtocol, ValueError, TypeError) as problem:
             raise FetchRefused("the address is invalid") from problem
         raise FetchRefused("there are too many redirects")
 

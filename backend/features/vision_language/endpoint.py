@@ -199,17 +199,17 @@ class ChatEndpoint(ChatModel):
 
     def _decide(self, way: Decisions, questions: Sequence[Question]) -> list[Completion]:
         """The answers to questions that are answered by yes or no, in one request."""
-        import httpx  # comes with openai
+        import httpx2  # the client of openai
 
         def send() -> str:
             *forms, last = way.bodies(self.name, questions)
             for body in forms:
                 try:
-                    response = self._client.post(way.path, cast_to=httpx.Response, body=body)
+                    response = self._client.post(way.path, cast_to=httpx2.Response, body=body)
                 except (self._openai.BadRequestError, self._openai.UnprocessableEntityError):
                     continue
                 return str(response.text)
-            return str(self._client.post(way.path, cast_to=httpx.Response, body=last).text)
+            return str(self._client.post(way.path, cast_to=httpx2.Response, body=last).text)
 
         return self._read(send, lambda body: way.read(body, questions))
 

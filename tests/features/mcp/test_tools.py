@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
@@ -102,7 +102,7 @@ def test_with_login_tools_act_for_a_login_or_a_key(workspace: Workspace) -> None
         return await client.call_tool("decide", given)
 
     with serving(workspace, services=[SERVICE], login=True) as address:
-        answer = httpx.post(f"{address}login", data={"username": "Ada", "password": PASSWORD})
+        answer = httpx2.post(f"{address}login", data={"username": "Ada", "password": PASSWORD})
         for number, token in enumerate((answer.json()["token"], key), 1):
             decided = run_client(address, work, token)
             assert not decided.isError, decided.content
@@ -121,7 +121,7 @@ def test_tools_are_served_only_on_request(workspace: Workspace) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
     for services in ((), (SERVICE,)):
         with serving(workspace, services=services) as address:
-            status = httpx.post(f"{address}mcp", json=ping, headers=accept).status_code
+            status = httpx2.post(f"{address}mcp", json=ping, headers=accept).status_code
         assert (status == 200) == bool(services), status
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pandas as pd
 import pytest
 from PIL import Image
@@ -40,7 +40,7 @@ def opened(data: Any, folder: Path, **more: Any) -> Board:
 
 
 def judge(board: Board, text: str, **verdict: str) -> None:
-    with httpx.Client(base_url=board.url.partition("?")[0]) as client:
+    with httpx2.Client(base_url=board.url.partition("?")[0]) as client:
         assert client.get("/").status_code == 200
         about = f"/api/v1/datasets/{board.dataset.id}/queue"
         (pair,) = client.get(about, params={"text": text}).json()["pairs"]
@@ -61,8 +61,8 @@ def test_verdicts_come_back_by_the_index_of_the_frame(
     assert verdicts.loc["c", "corrected_caption"] == "One dog"
     assert frame.join(verdicts[["decision"]])["decision"].isna().to_dict()["b"]
     board.close()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(board.url)
+    with pytest.raises(httpx2.ConnectError):
+        httpx2.get(board.url)
     with opened(frame, tmp_path) as again:
         assert again.verdicts()["decision"].to_dict() == {"a": "drop", "c": "correction"}
     frame.loc["a", "caption"] = "Another circle"
