@@ -25,8 +25,8 @@ LEVELS = [
 ]
 #: Modules outside the levels, which any module may import.
 COMMON = {
-    "bound", "bundled", "errors", "learning_texts", "measures", "options", "plugins", "progress",
-    "settings", "store", "templating", "verdict_texts", "version",
+    "bound", "bundled", "errors", "learning_texts", "measures", "options", "plugins", "plurals",
+    "progress", "settings", "store", "templating", "verdict_texts", "version",
 }  # fmt: skip
 #: The same within the engine.
 ENGINE_LEVELS = [

@@ -36,6 +36,7 @@ from backend.operations.export import EXPORT, ExportOptions
 from backend.operations.import_ import IMPORT, ImportOptions
 from backend.operations.registry import OPERATIONS
 from backend.options import CommandLine, Setting, switch
+from backend.plurals import counted
 from backend.progress import Progress
 from backend.settings import load_settings
 
@@ -133,9 +134,11 @@ def delete(
     workspace, dataset_id = open_dataset(name, database=db)
     going = workspace.deletion_preview(dataset_id)
     losses = (
-        f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
-        f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
-        f"{going.acts:,} recorded actions are saved to a file. {going.about_images}"
+        f"'{going.name}': {counted(going.pairs, 'pair', 'pairs')} with scores ({going.scored:,}) "
+        f"and suggestions will be deleted. {counted(going.reviewed, 'pair has', 'pairs have')} a "
+        "verdict; "
+        f"what was recorded ({counted(going.acts, 'action', 'actions')}) is saved to a file. "
+        f"{going.about_images}"
     )
     if yes:
         console.print(escape(losses), soft_wrap=True)

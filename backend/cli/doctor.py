@@ -24,6 +24,7 @@ from backend.jobs.reports import count_of
 from backend.jobs.scoring.dataset_models import settings_for
 from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
+from backend.plurals import counted
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database, tables_of_features
 from db.backup import check
@@ -173,7 +174,7 @@ def _database(store: Store) -> Iterator[Finding]:
     yield from _tables(store)
     if waiting:
         yield Finding(
-            "jobs", "warning", f"{waiting} jobs were not finished",
+            "jobs", "warning", f"{counted(waiting, 'job was', 'jobs were')} not finished",
             "If no app is running, start it: interrupted jobs are listed, and scoring resumes with "
             "the same command.",
         )  # fmt: skip
@@ -217,7 +218,7 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
     if missing:
         return Finding(
             what, "problem",
-            f"{message}; {len(missing)} of {len(names)} images checked are missing, such as "
+            f"{message}; missing: {len(missing)} of {len(names)} images checked, such as "
             f"'{missing[0][:120]}'",
             "Restore the files, or if they were moved: python app.py datasets relocate "
             f"{dataset.name} FOLDER. Pairs without their image stay and can still be decided.",

@@ -39,6 +39,7 @@ from backend.operations.registry import OPERATIONS
 from backend.operations.retrain import TRAIN, TrainOptions
 from backend.operations.score import ESTIMATE, SCORE, ScoreOptions
 from backend.options import CommandLine, ComposedOptions, Options, Setting, switch
+from backend.plurals import counted
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -287,8 +288,8 @@ def progress_(dataset: Dataset, common: Common) -> None:
 
     workspace = open_workspace(load_settings(common.settings()))
     view = progress_of(workspace.store, workspace.find(dataset))
-    summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
-    summary += view.left.in_words()
+    errors = counted(view.errors_found, "was an error", "were errors")
+    summary = f"{view.reviewed} of {view.total} reviewed, {errors}. {view.left.in_words()}"
     if (whole := view.whole) is not None:
         summary += f" It is a random sample of {whole.pairs:,} pairs in {whole.source}"
         if whole.remaining is None:

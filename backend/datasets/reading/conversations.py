@@ -29,6 +29,7 @@ from backend.datasets.reading.questions import (
     name_speakers,
 )
 from backend.datasets.safe_files.text_files import LONGEST_LINE
+from backend.plurals import counted
 
 #: Columns with turns, and with lists of questions and answers.
 TURN_COLUMNS = (
@@ -213,9 +214,11 @@ class AnswerRule:
         if self.example is None:
             return
         question, answer = _shorten(self.example.question), _shorten(self.example.answer)
+        count = counted(self.left_out, "answer is no caption", "answers are no captions")
         yield (
-            f"'{file}': {self.left_out:,} answers are no captions, because their questions ask for "
-            f"no description of the picture, such as “{answer}” to “{question}”. The option "
+            f"'{file}': {count}, "
+            "because no description of the picture was asked for, such as "
+            f"“{answer}” to “{question}”. The option "
             "“answers” imports all of them, the option “question” those to other questions."
         )
 

@@ -17,6 +17,7 @@ from backend.datasets.writing.card_features import JsonColumns, arrow_features
 from backend.datasets.writing.export_images import ImageCopies, Plain, SplitNames
 from backend.datasets.writing.source_texts import SourceText, SourceTexts
 from backend.errors import ImageError
+from backend.plurals import counted
 from db.texts import is_blank
 
 #: Temporary folder of rows that still have to be written to their metadata files.
@@ -91,7 +92,8 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     splits.report(target.changes, "imagefolder")
     if several:
         target.changes.remarks.append(
-            f"{several:,} captions have several lines, and the first of {begins_blank:,} is empty. "
+            f"{counted(several, 'caption has', 'captions have')} several lines, and the first of "
+            f"{begins_blank:,} is empty. "
             "Trainers that read the first line of a `.txt` alone (sd-scripts without "
             "`enable_wildcard`) see no more of them."
         )

@@ -34,6 +34,7 @@ from backend.engine.detection.verdict_update import Scale, VerdictUpdate, log_od
 from backend.engine.statistics.minima import least
 from backend.errors import TrainingError
 from backend.learning_texts import FEWEST_FOR_LEVEL
+from backend.plurals import counted
 
 FEWEST_VERDICTS = 5
 #: Precision of the prior of the intercept, the slope, and the features (infinite: not at all).
@@ -98,9 +99,10 @@ class LearntClassifier:
 def check_verdicts(count: int) -> None:
     """Raise TrainingError if there are too few verdicts to learn from, stating what is missing."""
     if count < FEWEST_VERDICTS:
+        missing = counted(FEWEST_VERDICTS - count, "more pair", "more pairs")
         raise TrainingError(
-            f"{count} verdicts are right or wrong; training needs {FEWEST_VERDICTS}. Decide "
-            f"{FEWEST_VERDICTS - count} more pairs."
+            f"{counted(count, 'verdict is', 'verdicts are')} right or wrong; training needs "
+            f"{FEWEST_VERDICTS}. Decide {missing}."
         )
 
 

@@ -35,6 +35,7 @@ from backend.datasets.writing.source_exchanges import (
     exchange_of,
 )
 from backend.datasets.writing.table_writing import LINE_FEATURES, ImagePaths, write_lines
+from backend.plurals import counted
 
 #: The mark of a picture, which becomes a part, with the line breaks that part it from the text.
 _PICTURE_IN_TEXT = re.compile(r"\n?(<image>)\n?", re.IGNORECASE)
@@ -140,7 +141,8 @@ class _Writer:
     def report(self) -> None:
         if self._captions_with_markers:
             self.target.changes.remarks.append(
-                f"Markers of pictures (`<image>`) in {self._captions_with_markers:,} captions are "
+                "Markers of pictures (`<image>`) in "
+                f"{counted(self._captions_with_markers, 'caption', 'captions')} are "
                 f"written as `(image)` in `{self.column}`: trainers take a picture for each. The "
                 "column `caption` has them as they are."
             )

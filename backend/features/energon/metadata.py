@@ -26,6 +26,7 @@ from backend.datasets.safe_files.regular_files import read_within
 from backend.datasets.splits import WORDS
 from backend.errors import DatasetFormatError
 from backend.features.energon.brace_ranges import expand
+from backend.plurals import counted
 from db.texts import compose
 
 _FOLDER = ".nv-meta"
@@ -255,7 +256,8 @@ def _excludes(
     if shards:
         notes.append(f"Left out, as '{_FOLDER}/split.yaml' says: {_few(sorted(shards))}.")
     if number := sum(len(keys) for shard, keys in samples.items() if shard not in shards):
-        notes.append(f"{number:,} samples are left out, as '{_FOLDER}/split.yaml' says.")
+        count = counted(number, "sample is", "samples are")
+        notes.append(f"{count} left out, as '{_FOLDER}/split.yaml' says.")
     if unknown:
         notes.append(f"'{_FOLDER}/split.yaml' excludes what is not here: {_few(unknown)}.")
     excluded = {shard: frozenset(keys) for shard, keys in samples.items() if shard not in shards}

@@ -30,6 +30,7 @@ from backend.jobs.scoring.image_batches import encode_opened, open_ahead
 from backend.jobs.scoring.phrase_attribution import nonce_pools, phrase_scores
 from backend.jobs.selection_criteria import ALIGN_SHARE
 from backend.loaded_models import Engine
+from backend.plurals import counted
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
@@ -116,8 +117,8 @@ def _pools_for(
     notes = []
     if unspaced_count:
         notes.append(
-            f"{unspaced_count} captions are in a script without spaces: only English phrases are "
-            "recognised"
+            f"{counted(unspaced_count, 'caption is', 'captions are')} in a script without spaces: "
+            "only English phrases are recognised"
         )
     other_languages = other_languages_share(sample)
     if english_share(sample) < 0.5:
