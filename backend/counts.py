@@ -18,3 +18,12 @@ def count_of(number: int, noun: str) -> str:
     ('1 pair', '1,200 pairs')
     """
     return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """A count whose noun and verb agree with it.
+
+    >>> counted(1, "row is new", "rows are new"), counted(1200, "row is new", "rows are new")
+    ('1 row is new', '1,200 rows are new')
+    """
+    return f"{number:,} {one if number == 1 else several}"

@@ -38,6 +38,7 @@ class Update(NamedTuple):
     timer: Any = gr.skip()
     dataset: Any = gr.skip()
     cards: Any = gr.skip()
+    plan: Any = gr.skip()
     options: Any = gr.skip()
 
 
@@ -97,24 +98,25 @@ class DatasetJobs:
 
         return start
 
-    def offer(self, dataset_id: int | None) -> tuple[Any, Any]:
-        """The models to score the dataset with, one of them chosen: as cards, and all by name.
-        Nothing is said of them before the browser has named the dataset."""
+    def offer(self, dataset_id: int | None) -> tuple[Any, Any, Any]:
+        """The models to score the dataset with, one of them chosen: as cards, with the plan, and
+        all by name. Nothing is said of them before the browser has named the dataset."""
         if dataset_id is None:
-            return "", gr.skip()
+            return "", "", gr.skip()
         cards = self._cards.of(dataset_id)
         choice = chosen_for(cards)
         names = [(view.name, view.name) for view in self.workspace.models.list_models()]
-        return cards_html(cards, choice), gr.Dropdown([(OWN, ""), *names], value=choice)
+        models = gr.Dropdown([(OWN, ""), *names], value=choice)
+        return cards_html(cards, choice), self._plan(dataset_id, choice), models
 
-    def cards_html(self, dataset_id: int | None, model: str | None) -> str:
-        """The cards. `model`: the one that is chosen, on a card or not."""
-        return cards_html(self._cards.of(dataset_id), model or "")
+    def cards_and_plan(self, dataset_id: int | None, model: str | None) -> tuple[str, str]:
+        """The cards, and what finding errors will do. `model`: the one that is chosen, on a card or
+        not."""
+        plan = "" if dataset_id is None else self._plan(dataset_id, model)
+        return cards_html(self._cards.of(dataset_id), model or ""), plan
 
-    def plan(self, dataset_id: int | None, model: str | None) -> str:
+    def _plan(self, dataset_id: int, model: str | None) -> str:
         """What finding errors with this model will do, and how long that takes."""
-        if dataset_id is None:
-            return ""
         view = self.workspace.models.view(model or self.workspace.jobs.model_of(dataset_id))
         summary = self.workspace.summary(dataset_id)
         return render(
@@ -156,7 +158,8 @@ class DatasetJobs:
             return Update(**{place: job_html(job)})
         over = Update(**{place: ended_html(job)}, timer=gr.Timer(active=False))
         if job.kind == "download":
-            return over._replace(cards=self.cards_html(dataset_id, model))
+            cards, plan = self.cards_and_plan(dataset_id, model)
+            return over._replace(cards=cards, plan=plan)
         if job.kind == "import":
             over = over._replace(options=gr.Accordion(open=job.status != "done"))
         if job.kind == "import" and job.status == "done":

@@ -184,7 +184,7 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     for name, button in of_plugins.items():
         start = starting(jobs.starting("measure", measure=name))
         button.click(start, [dataset], scoring_job, **QUIET)
-    job_outputs = [importing.reading, report, download, status, timer, dataset, cards]
+    job_outputs = [importing.reading, report, download, status, timer, dataset, cards, plan]
     tick = event_kwargs(
         jobs.watch, [job_id, dataset, model], [*job_outputs, importing.options], status
     )
@@ -199,9 +199,10 @@ def build(workspace: Workspace, dataset: PageDataset) -> None:
     importing.reading.change(steps_below, [importing.reading, dataset], locked_steps, **QUIET)
     report.change(open_dataset, [dataset], outputs, **QUIET)
     report.change(left_out, [dataset, page], [problems, page], **QUIET)
-    gr.on(None, jobs.offer, [dataset], [cards, model], **QUIET)
-    gr.on([cards.change, model.change], jobs.plan, [dataset, model], [plan], **QUIET)
-    model.change(jobs.cards_html, [dataset, model], [cards], **QUIET)
+    # The cards and the plan come in one answer: of two answers the one of the model before may come
+    # last.
+    gr.on(None, jobs.offer, [dataset], [cards, plan, model], **QUIET)
+    model.change(jobs.cards_and_plan, [dataset, model], [cards, plan], **QUIET)
 
 
 def steps_below(reading: str, dataset_id: int | None) -> list[Any]:

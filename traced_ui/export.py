@@ -375,7 +375,7 @@ def counts_html(counts: ExportCounts, knows_pictures: bool = True) -> str:
         ("edited in bulk", counts.edited),
         ("without some claims", counts.shortened),
         ("with an enriched caption", counts.enriched),
-        ("with a tag", counts.tagged),
+        ("marked in the column “tags”", counts.tagged),
     ]
     rows = [["kept", f"{counts.kept:,}"]]
     rows += [[f"… of them {what}", f"{count:,}"] for what, count in parts if count]

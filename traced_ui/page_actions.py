@@ -361,9 +361,12 @@ class PageActions:
         """Pairs that were skipped are in their queue again, before something is done to all of it:
         it reaches them too."""
         if self.state.skipped:
-            count = count_of(len(self.state.skipped), "skipped pair")
+            number = len(self.state.skipped)
             self.state.skipped = []
-            self.say(f"{count} came back: what is done to the whole queue reaches them too.")
+            self.say(
+                f"{count_of(number, 'skipped pair')} came back: what is done to the whole queue "
+                f"reaches {'it' if number == 1 else 'them'} too."
+            )
 
     def _count_skipped(self) -> int:
         """How many pairs of the queue are put aside."""

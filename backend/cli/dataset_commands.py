@@ -25,7 +25,7 @@ from backend.cli.output import (
     results,
     say_which_model,
 )
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.datasets.read_options import is_address
 from backend.datasets.reading.caption_fields import chosen_names
 from backend.errors import SettingsError, TracedError, explain
@@ -134,9 +134,11 @@ def delete(
     workspace, dataset_id = open_dataset(name, database=db)
     going = workspace.deletion_preview(dataset_id)
     losses = (
-        f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
-        f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
-        f"{going.acts:,} recorded actions are saved to a file. {going.about_images}"
+        f"'{going.name}': {counted(going.pairs, 'pair', 'pairs')} with scores ({going.scored:,}) "
+        f"and suggestions will be deleted. {counted(going.reviewed, 'pair has', 'pairs have')} a "
+        "verdict; "
+        f"what was recorded ({counted(going.acts, 'action', 'actions')}) is saved to a file. "
+        f"{going.about_images}"
     )
     if yes:
         console.print(escape(losses), soft_wrap=True)

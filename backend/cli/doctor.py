@@ -9,7 +9,7 @@ from shlex import quote
 import db
 from backend import plugins
 from backend.cli.commands import Finding
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.datasets.safe_files.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.model_names import hub_name
@@ -173,7 +173,7 @@ def _database(store: Store) -> Iterator[Finding]:
     yield from _tables(store)
     if waiting:
         yield Finding(
-            "jobs", "warning", f"{waiting} jobs were not finished",
+            "jobs", "warning", f"{counted(waiting, 'job was', 'jobs were')} not finished",
             "If no app is running, start it: interrupted jobs are listed, and scoring resumes with "
             "the same command.",
         )  # fmt: skip
@@ -217,7 +217,7 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
     if missing:
         return Finding(
             what, "problem",
-            f"{message}; {len(missing)} of {len(names)} images checked are missing, such as "
+            f"{message}; missing: {len(missing)} of {len(names)} images checked, such as "
             f"'{missing[0][:120]}'",
             "Restore the files, or if they were moved: python app.py datasets relocate "
             f"{dataset.name} FOLDER. Pairs without their image stay and can still be decided.",

@@ -17,7 +17,7 @@ from backend.cli.output import (
     print_left_out,
     progress,
 )
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.engine.trajectories.depth import ALL
 from backend.errors import ONLY_LEVEL, NotScored, SettingsError
@@ -288,8 +288,8 @@ def progress_(dataset: Dataset, common: Common) -> None:
 
     workspace = open_workspace(load_settings(common.settings()))
     view = progress_of(workspace.store, workspace.find(dataset))
-    summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
-    summary += view.left.in_words()
+    errors = counted(view.errors_found, "was an error", "were errors")
+    summary = f"{view.reviewed} of {view.total} reviewed, {errors}. {view.left.in_words()}"
     if (whole := view.whole) is not None:
         summary += f" It is a random sample of {whole.pairs:,} pairs in {whole.source}"
         if whole.remaining is None:

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy.orm import Session
 
+from backend.counts import counted
 from backend.datasets.cells import split_proof, trim
 from backend.datasets.read_options import (
     DETECTED,
@@ -363,18 +364,18 @@ def _notes(comparison: Comparison, takes: bool, hidden_count: int) -> list[str]:
     ]
     if comparison.renumbered:
         notes.append(
-            f"{comparison.renumbered:,} rows have other ids in the source than before. They were "
-            "found by picture and caption; their verdicts stay."
+            counted(comparison.renumbered, "row has another id", "rows have other ids")
+            + " in the source than before. Found by picture and caption: verdicts stay."
         )
     if moved := changes.moved - comparison.renumbered:
         notes.append(
-            f"{moved:,} pictures have moved in the source; their pairs show the new place. "
-            "Score the dataset again."
+            counted(moved, "picture has moved", "pictures have moved")
+            + " in the source; the new place is shown. Score the dataset again."
         )
     if changes.gone:
-        state = "hidden until their rows come back" if hidden_count else "stay in queue and export"
-        number = hidden_count or changes.gone
-        notes.append(f"{number:,} pairs are gone from the source and {state}.")
+        gone = counted(hidden_count or changes.gone, "pair is gone", "pairs are gone")
+        state = "hidden until the rows come back" if hidden_count else "still in queue and export"
+        notes.append(f"{gone} from the source and {state}.")
     return notes
 
 
@@ -542,7 +543,8 @@ class _BadRows:
     def notes(self) -> list[str]:
         """Notes about problems that were not stored."""
         remaining = self.count - MOST_PROBLEMS
-        return [f"{remaining:,} further problems are not listed."] if remaining > 0 else []
+        are = counted(remaining, "further problem is", "further problems are")
+        return [f"{are} not listed."] if remaining > 0 else []
 
     def save(self) -> None:
         self._early.seek(0)

@@ -122,7 +122,7 @@ def relocate(store: Store, dataset_id: int, path: Path) -> Relocation:
     sample_size, missing, example = look_for_pictures(store, dataset, root)
     if missing > _MOST_MISSING * sample_size:
         raise SettingsError(
-            f"{missing} of {sample_size} pictures checked are not in {root}: {example} Nothing was "
+            f"{root} lacks {missing} of {sample_size} pictures checked: {example} Nothing was "
             "changed. Give the folder that the image paths are relative to."
         )
     source = path if path.is_file() else Path(dataset.source)

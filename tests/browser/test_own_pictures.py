@@ -56,7 +56,10 @@ def test_five_clicks_to_the_first_verdict(page: Page, tmp_path: Path) -> None:
     # The installed model was not trained on such pictures; another one is chosen.
     embedded = page.locator(".model-card", has_text="embedded")
     expect(embedded.locator("b.bad")).to_have_text("no")
-    expect(page.locator(".model-card :checked")).not_to_have_value("embedded")
+    page.reload()
+    suggested = page.locator(".model-card", has=page.locator(":checked"))
+    expect(suggested).not_to_contain_text("embedded")
+    expect(page.locator("#score-plan b")).to_have_text(suggested.locator("b").first.inner_text())
     chosen = page.locator("#score-model input")
     click(chosen)
     chosen.fill(str(model))

@@ -494,6 +494,7 @@ def test_rows_that_were_renumbered_keep_their_verdicts(
     )
     assert asdict(again.changes) == {"new": 0, "changed": 0, "moved": 3, "gone": 1, "same": 0}
     assert (again.added, again.replaced) == (0, 0)
+    assert any(note.startswith("1 pair is gone") for note in again.notes)
     verdicts = ("correct", "drop", "correction")
     assert verdicts_of(workspace, again) == [
         (id, *row, verdict) for id, row, verdict in zip(ids, ROWS[1:], verdicts, strict=False)

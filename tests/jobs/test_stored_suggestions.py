@@ -65,6 +65,9 @@ def test_a_correction_that_helps_nobody_is_no_offer() -> None:
     assert worth_to("A red dog.", replace(waiting, p_before=None)).is_offer, "nothing judges here"
     # What is no sentence need not become single.
     assert worth_to("red dog", judged("brown dog", 0.1, 0)).is_offer
+    assert worth_to("1girl", judged("2girls", 0.1, 0)).is_offer
+    for nothing in ("A", "There", "In the"):
+        assert not worth_to("IMG_2031.jpg", judged(nothing, 0.1, 0)).is_offer
 
 
 def test_a_searched_suggestion_is_less_likely_right_than_the_detector_says() -> None:

@@ -214,7 +214,11 @@ def test_what_finding_errors_will_do_is_said_before(workspace: Workspace, tmp_pa
     jobs = DatasetJobs(workspace)
     folder = folder_of(tmp_path / "d", b"image,caption\na.png,A dog\n")
     dataset = ended(workspace, begin_on_page(workspace, str(folder))).result["dataset_id"]
-    assert jobs.plan(None, "") == ""
-    assert "downloads 605 MB" in jobs.plan(dataset, "fast")
-    assert "download" not in jobs.plan(dataset, "embedded")
-    assert "data-unscored" in jobs.plan(dataset, "embedded")
+
+    def plan(dataset: int | None, model: str) -> str:
+        return jobs.cards_and_plan(dataset, model)[1]
+
+    assert plan(None, "") == ""
+    assert "downloads 605 MB" in plan(dataset, "fast")
+    assert "download" not in plan(dataset, "embedded")
+    assert "data-unscored" in plan(dataset, "embedded")

@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import chain, cycle
 from typing import Any, NamedTuple
 
+from backend.counts import counted
 from backend.datasets.cells import EmbeddedImage, trim
 from backend.datasets.columns import CAPTION_NAMES, IMAGE_NAMES, LIST_NAMES, usual_name
 from backend.datasets.reading.json_captions import printed_by_python
@@ -213,9 +214,11 @@ class AnswerRule:
         if self.example is None:
             return
         question, answer = _shorten(self.example.question), _shorten(self.example.answer)
+        count = counted(self.left_out, "answer is no caption", "answers are no captions")
         yield (
-            f"'{file}': {self.left_out:,} answers are no captions, because their questions ask for "
-            f"no description of the picture, such as “{answer}” to “{question}”. The option "
+            f"'{file}': {count}, "
+            "because no description of the picture was asked for, such as "
+            f"“{answer}” to “{question}”. The option "
             "“answers” imports all of them, the option “question” those to other questions."
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from backend.counts import counted
 from backend.datasets.export_row import FIELDS, ExportRow, Target, json_values, typed_values
 from backend.datasets.reading.caption_fields import ending_of, kind_of
 from backend.datasets.safe_files.containers import ImageFile
@@ -91,7 +92,8 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     splits.report(target.changes, "imagefolder")
     if several:
         target.changes.remarks.append(
-            f"{several:,} captions have several lines, and the first of {begins_blank:,} is empty. "
+            f"{counted(several, 'caption has', 'captions have')} several lines, and the first of "
+            f"{begins_blank:,} is empty. "
             "Trainers that read the first line of a `.txt` alone (sd-scripts without "
             "`enable_wildcard`) see no more of them."
         )

@@ -21,11 +21,12 @@ from collections.abc import Callable, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from backend.engine.captions import Caption
+from backend.engine.captions import Caption, lower_words
 from backend.engine.correction.suggestion import words_changed
 from backend.engine.detection.localisation import most_suspect
 from backend.engine.detection.types import SuspectWord
 from backend.engine.english.shortening import is_sentence
+from backend.engine.languages.identification import language_in
 from backend.engine.trajectories.trajectory import Trajectory
 
 #: The suspect words of a trajectory, given its probability of error.
@@ -97,7 +98,8 @@ def is_worth_an_offer(
     before: str, after: str, rise: float, p_before: float | None, chance: float | None
 ) -> bool:
     """Whether a correction of `before` to `after` is shown to anybody: a sentence, if what it
-    replaces is one, that is more likely right than wrong, and clearly more so than before. `rise`:
+    replaces is one, else more than function words ("A", "There" in place of a file's name), that is
+    more likely right than wrong, and clearly more so than before. `rise`:
     of the match, which decides where nothing judges captions (`p_before` None); `chance`:
     `chance_of_error`, None while the correction waits to be judged, and is not shown."""
     if p_before is None:
@@ -105,7 +107,13 @@ def is_worth_an_offer(
     else:
         is_better = chance is not None and chance <= 0.5 and p_before - chance >= ALIKE
     # The texts are parsed last: that takes far longer.
-    return is_better and (is_sentence(after) or (bool(before) and not is_sentence(before)))
+    return is_better and (
+        is_sentence(after) or (bool(before) and not is_sentence(before) and _names_something(after))
+    )
+
+
+def _names_something(text: str) -> bool:
+    return not language_in(text).function_words.issuperset(lower_words(text))
 
 
 class Worth(NamedTuple):

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counts import counted
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.families import Labels, Weights
 from backend.engine.detection.features import Matrix
@@ -98,9 +99,10 @@ class LearntClassifier:
 def check_verdicts(count: int) -> None:
     """Raise TrainingError if there are too few verdicts to learn from, stating what is missing."""
     if count < FEWEST_VERDICTS:
+        missing = counted(FEWEST_VERDICTS - count, "more pair", "more pairs")
         raise TrainingError(
-            f"{count} verdicts are right or wrong; training needs {FEWEST_VERDICTS}. Decide "
-            f"{FEWEST_VERDICTS - count} more pairs."
+            f"{counted(count, 'verdict is', 'verdicts are')} right or wrong; training needs "
+            f"{FEWEST_VERDICTS}. Decide {missing}."
         )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any
 
+from backend.counts import counted
 from backend.datasets.export_row import ExportRow, Target, json_values, new_name
 from backend.datasets.reading.conversations import (
     ASSISTANTS,
@@ -140,7 +141,8 @@ class _Writer:
     def report(self) -> None:
         if self._captions_with_markers:
             self.target.changes.remarks.append(
-                f"Markers of pictures (`<image>`) in {self._captions_with_markers:,} captions are "
+                "Markers of pictures (`<image>`) in "
+                f"{counted(self._captions_with_markers, 'caption', 'captions')} are "
                 f"written as `(image)` in `{self.column}`: trainers take a picture for each. The "
                 "column `caption` has them as they are."
             )

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from backend.counts import counted
 from backend.datasets.cells import trim
 from backend.datasets.export_row import MARK
 from backend.datasets.read_options import ReadOptions, is_hidden, where_to_state
@@ -255,7 +256,8 @@ def _excludes(
     if shards:
         notes.append(f"Left out, as '{_FOLDER}/split.yaml' says: {_few(sorted(shards))}.")
     if number := sum(len(keys) for shard, keys in samples.items() if shard not in shards):
-        notes.append(f"{number:,} samples are left out, as '{_FOLDER}/split.yaml' says.")
+        count = counted(number, "sample is", "samples are")
+        notes.append(f"{count} left out, as '{_FOLDER}/split.yaml' says.")
     if unknown:
         notes.append(f"'{_FOLDER}/split.yaml' excludes what is not here: {_few(unknown)}.")
     excluded = {shard: frozenset(keys) for shard, keys in samples.items() if shard not in shards}

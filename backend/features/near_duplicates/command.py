@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backend.cli.output import emit, open_dataset, progress
+from backend.counts import counted
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
 from backend.features.near_duplicates.operation import DUPLICATES, DuplicatesOptions
@@ -90,9 +91,14 @@ def summary(
     if outcome is not None:
         verb = "would be removed" if dry_run else "removed"
         note = (
-            f" {outcome.left_alone:,} decided ones were left alone." if outcome.left_alone else ""
+            f" {counted(outcome.left_alone, 'decided one was', 'decided ones were')} left alone."
+            if outcome.left_alone
+            else ""
         )
-        lines.append(f"{outcome.dropped:,} pairs {verb}, in {outcome.groups:,} groups.{note}")
+        lines.append(
+            f"{counted(outcome.dropped, 'pair', 'pairs')} {verb}, in "
+            f"{counted(outcome.groups, 'group', 'groups')}.{note}"
+        )
     return "\n".join(lines)
 
 

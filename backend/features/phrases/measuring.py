@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.counts import counted
 from backend.engine.constants.part import blank_out, left_out
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.phrases import nonce
@@ -116,8 +117,8 @@ def _pools_for(
     notes = []
     if unspaced_count:
         notes.append(
-            f"{unspaced_count} captions are in a script without spaces: only English phrases are "
-            "recognised"
+            f"{counted(unspaced_count, 'caption is', 'captions are')} in a script without spaces: "
+            "only English phrases are recognised"
         )
     other_languages = other_languages_share(sample)
     if english_share(sample) < 0.5:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 
 
 @dataclass(frozen=True)
@@ -25,5 +25,6 @@ class SupportReport:
         return (
             f"Support of {count_of(self.computed, 'pair')} measured now: "
             f"{count_of(self.phrases, 'phrase')}, {self.covered} of them tested{share}; "
-            f"{self.untested} pairs have no phrase to test; {self.seconds:.0f} s."
+            f"{counted(self.untested, 'pair has', 'pairs have')} no phrase to test; "
+            f"{self.seconds:.0f} s."
         )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from backend.counts import counted
 from backend.features.selection.options import TwoStage
 
 #: Captions of at most this many words are short.
@@ -61,8 +62,9 @@ class SelectionReport:
         choice = self.choice
         where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
         lines = [
-            f"{self.taking_part} undecided pairs{where}: {self.pool} by match, {self.kept} of them "
-            f"by {choice.criterion}; {self.decided} decided pairs are not counted.",
+            f"{counted(self.taking_part, 'undecided pair', 'undecided pairs')}{where}: {self.pool} "
+            f"by match, {self.kept} of them by {choice.criterion}; "
+            f"{counted(self.decided, 'decided pair is', 'decided pairs are')} not counted.",
             f"Thresholds: s {_at_least(self.align_line)}, {choice.criterion} "
             f"{_at_least(self.keep_line)}.",
             *self.losses_in_words(),
@@ -80,7 +82,8 @@ class SelectionReport:
         if losses.short is not None:
             lines.append(f"Captions of at most {SHORT} words: {losses.short:.0%} stay.")
         if losses.words:
-            lines.append(f"{losses.words} words are lost: {', '.join(losses.examples)}.")
+            count = counted(losses.words, "word is", "words are")
+            lines.append(f"{count} lost: {', '.join(losses.examples)}.")
         whole = self.kept / self.taking_part if self.taking_part else 1.0
         thin = [
             f"{name} {share:.0%}"
@@ -90,5 +93,6 @@ class SelectionReport:
         if thin:
             lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
         if losses.images:
-            lines.append(f"{losses.images} images lose all their captions.")
+            count = counted(losses.images, "image loses all its", "images lose all their")
+            lines.append(f"{count} captions.")
         return lines

@@ -55,7 +55,9 @@ class BagsReport:
 
     def in_words(self) -> str:
         counts = ", ".join(f"{count} of {size}" for size, count in self.bags.items())
-        struck = f" {self.struck} were struck." if self.struck else ""
+        struck = (
+            f" {self.struck} {'was' if self.struck == 1 else 'were'} struck." if self.struck else ""
+        )
         return (
             f"Bags of {count_of(self.pictures, 'picture')}: {counts}. Written to {self.out}."
             f"{struck} Contact sheet: {self.out / 'bags.html'}"

@@ -48,14 +48,19 @@ def sentences(store: "Store", dataset_id: int) -> Sequence[Sentence]:
     if run is None or not languages_of(run.model):
         return ()
     total = store.read(pair_queries.count_captions, dataset_id)
-    return tuple(
-        Sentence(
-            f"{number:,} of {total:,} captions seem to be in {name.removeprefix(PREFIX)}, which "
-            "the model does not read: their chances of error say nothing.",
-            f"They have the tag “{name}”; the model of the preset “multilingual” reads many "
-            "languages.",
-        )
-        for name, number in tags.items()
+    return tuple(_sentence(number, total, name) for name, number in tags.items())
+
+
+def _sentence(number: int, total: int, tag: str) -> Sentence:
+    seem, chances, have = (
+        ("seems", "its chance of error says", "It has")
+        if number == 1
+        else ("seem", "their chances of error say", "They have")
+    )
+    return Sentence(
+        f"{number:,} of {total:,} captions {seem} to be in {tag.removeprefix(PREFIX)}, which the "
+        f"model does not read: {chances} nothing.",
+        f"{have} the tag “{tag}”; the model of the preset “multilingual” reads many languages.",
     )
 
 

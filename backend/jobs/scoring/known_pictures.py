@@ -45,8 +45,9 @@ class Recognition:
         """Why the dataset is refused; "" if it is not."""
         if self.unknown <= MOST_UNKNOWN * self.sampled:
             return ""
+        are = "is" if self.unknown == 1 else "are"
         return (
-            f"{self.unknown} of {self.sampled} pictures checked are unlike anything that "
+            f"{self.unknown} of {self.sampled} pictures checked {are} unlike anything that "
             f"{_name_of(self.model)} was trained on: its scores would mean nothing."
         )
 

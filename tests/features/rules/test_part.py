@@ -97,6 +97,7 @@ def test_skipped_pairs_are_back_before_something_is_done_to_the_whole_queue(
     message = page.press("rule", filter={"review": "all"})
     assert page.state.skipped == []
     assert "1 skipped pair" in message
+    assert "reaches it too" in message
     assert page.press("rule", filter={"review": "all"}) == ""
 
 

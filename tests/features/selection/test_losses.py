@@ -43,7 +43,7 @@ def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
     )
     html = " ".join(str(selection_html(report, 7)).split())
     assert "100 of 200 undecided pairs are kept." in html
-    assert "1 words are lost: &lt;b&gt;zebra&lt;/b&gt;." in html
+    assert "1 word is lost: &lt;b&gt;zebra&lt;/b&gt;." in html
     assert "Splits that lose more than the dataset as a whole: val 10%." in html
     assert "Note: 2 pairs of the first stage have no support and go last." in html
     assert ">see what stays</a>" in html

@@ -54,6 +54,14 @@ def test_captions_in_another_language_are_found_until_a_model_reads_it(store: St
     assert view_of(store, ids[-1]).unread_language == ""
 
 
+def test_a_single_caption_is_spoken_of_in_the_singular(store: Store) -> None:
+    rows = [NewPair(f"{i}", f"{i}.png", text) for i, text in enumerate((*ENGLISH[:2], GERMAN[0]))]
+    dataset_id, _ = add_pairs(store.opened, "mixed", rows)
+    scored(store, "embedded", dataset_id)
+    (notice,) = notices.notices_of(store, dataset_id)
+    assert notice.text.startswith("1 of 3 captions seems to be in German")
+
+
 def test_no_list_shows_a_chance_of_a_caption_that_is_not_read(workspace: Workspace) -> None:
     """Both are captions of one picture; the grid, the table and beside the pair."""
     store = workspace.store
