@@ -86,15 +86,19 @@ def _as_file(encoding: str, content: bytes) -> bytes:
     width, height, letters = _unpack("<3I", content, 0)
     mode = content[12 : 12 + letters].decode("ascii", "replace")
     pixels = content[12 + letters :]
+    if mode in ("P", "PA"):
+        # Both formats write no palette, so that the picture would be black.
+        raise ValueError(
+            "its colours are lost: its writer does not store the palette. Write the dataset again "
+            "from pictures in RGB"
+        )
     if width * height > MOST_BYTES:
         raise ValueError(f"its size, {width} x {height}, is too large")
     try:
         picture = Image.frombytes(mode, (width, height), pixels)
         file = io.BytesIO()
         # PNG has no colours of print and no floats.
-        picture.save(
-            file, "PNG" if mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16") else "TIFF"
-        )
+        picture.save(file, "PNG" if mode in ("1", "L", "LA", "RGB", "RGBA", "I;16") else "TIFF")
     except (OSError, KeyError) as problem:
         raise ValueError(f"its pixels cannot be read: {problem}") from problem
     return file.getvalue()

@@ -137,6 +137,16 @@ def test_a_first_picture_that_is_broken_costs_its_row_alone(tmp_path: Path) -> N
     assert [problem.row for problem in reader.problems] == [1]
 
 
+def test_a_picture_whose_palette_was_not_written_is_left_out(tmp_path: Path) -> None:
+    rows = [{"image": pixels(colour), "caption": colour.encode()} for colour in COLOURS]
+    rows[1]["image"] = pixels(COLOURS[1], "P")
+    write_mds(tmp_path / "set", {"image": "pil", "caption": "str"}, [rows])
+    pairs, reader = read(tmp_path / "set")
+    assert [pair.caption for pair in pairs] == [COLOURS[0], *COLOURS[2:]]
+    assert [problem.row for problem in reader.problems] == [2]
+    assert "palette" in reader.problems[0].message
+
+
 def test_nothing_is_unpickled(tmp_path: Path) -> None:
     rows = [{**row, "odd": pickle.dumps(print)} for row in samples()]
     write_mds(tmp_path / "set", {**ENCODINGS, "odd": "pkl"}, [rows])
