@@ -185,7 +185,9 @@ def side_panel(view: PairView) -> Markup:
     phrases = phrases_section(
         view.caption, view.support.phrases, support, view.support.note, view.opinion.suspects
     )
-    reasons = reasons_section(view.opinion.reasons, view.opinion.trajectory)
+    # They are of a chance that is not shown if the model does not know such pairs.
+    of_chance = None if view.is_beyond_model else view.opinion.reasons
+    reasons = reasons_section(of_chance, view.opinion.trajectory)
     return render(
         "review/beside.html", view=view, history=history, phrases=phrases, reasons=reasons,
         kinds=similarity_kinds().values(),

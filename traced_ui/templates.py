@@ -21,8 +21,12 @@ _FOR_GRADIO = {"$": "&#36;", "{": "&#123;", "}": "&#125;"}
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number for display; a dash for None."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    """A number for display; a dash for None.
+
+    >>> number(-0.001), number(-0.01), number(None)
+    ('0.00', '-0.01', '–')
+    """
+    return "–" if value is None else f"{value:z.{digits}f}"
 
 
 def percent(value: float | None) -> str:
@@ -141,4 +145,8 @@ def picture_source(pair_id: int, size: str) -> str:
 
 
 def _sign(value: float, digits: int = 3) -> str:
-    return f"{value:+.{digits}f}"
+    """
+    >>> _sign(-0.0001), _sign(-0.001)
+    ('+0.000', '-0.001')
+    """
+    return f"{value:+z.{digits}f}"

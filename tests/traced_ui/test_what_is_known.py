@@ -94,6 +94,8 @@ def test_nothing_is_accused_by_a_model_that_does_not_know_the_pictures_or_the_la
         assert "data-rises" not in opening
         reason = review_page.why(unknown)
         assert reason is None or reason.after == ""
+        assert "data-reasons" in review_page.side_panel(view)
+        assert "data-reasons" not in review_page.side_panel(unknown), "of no chance"
 
 
 @needs("caption_pairs")

@@ -89,6 +89,13 @@ def test_what_is_done_to_a_queue_is_not_done_to_such_a_list(
     assert {row.decision for row in every} == {None}
 
 
+def test_each_verdict_is_named_once(workspace: Workspace) -> None:
+    page = Page(workspace)
+    page.press("rule")
+    options = re.findall(r"<option[^>]*>([^<]*)<", page.shown["edit"])
+    assert options == ["Right: the caption is correct", *options[1:-1], "Not sure"]
+
+
 def test_skipped_pairs_are_back_before_something_is_done_to_the_whole_queue(
     workspace: Workspace,
 ) -> None:
