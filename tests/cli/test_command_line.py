@@ -13,6 +13,7 @@ import app as program
 from backend.errors import SettingsError
 from tests.cli.invoking import as_json, invoked
 from tests.datasets.folders import GOOD, malformed
+from tests.fixtures.features import needs
 from tests.jobs.scoring.test_dataset_models import PHOTOGRAPHS, photographs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,9 +112,18 @@ def test_a_malformed_dataset_is_reported_row_by_row(
         (["score", "x", "--out", "scores.txt"], 6, ".parquet or .csv"),
         (["serve", "--host", "0.0.0.0", "--port", "0"], 2, "no accounts"),
         (["score", "--no-such-option", "x"], 2, ""),
-        (["correct", "demo", "--accept-p", "0.1"], 2, "--accept-gain"),
-        (["correct", "demo", "--vlm-mode", "loud"], 2, "reasoning"),
-        (["correct", "demo", "--vlm-url", "http://localhost:1/v1"], 2, "--vlm NAME"),
+        pytest.param(
+            ["correct", "demo", "--accept-p", "0.1"], 2, "--accept-gain", marks=needs("corrections")
+        ),
+        pytest.param(
+            ["correct", "demo", "--vlm-mode", "loud"], 2, "reasoning", marks=needs("corrections")
+        ),
+        pytest.param(
+            ["correct", "demo", "--vlm-url", "http://localhost:1/v1"],
+            2,
+            "--vlm NAME",
+            marks=needs("corrections"),
+        ),
         (["evaluate", "icc"], 2, "--ratings"),
         (["evaluate", "luck"], 2, "detection"),
     ],

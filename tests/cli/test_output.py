@@ -10,6 +10,7 @@ import app as program
 from backend.cli import output
 from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
 from tests.datasets.folders import GOOD, malformed
+from tests.fixtures.features import needs
 
 runner = CliRunner()
 
@@ -118,6 +119,7 @@ def test_doctor_creates_nothing(
     assert not state.exists()
 
 
+@needs("corrections")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
