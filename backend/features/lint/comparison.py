@@ -62,8 +62,9 @@ class Comparison:
 
     def __init__(self) -> None:
         self.captions = 0
-        #: By the words of a caption: on how many pictures it is, and the last of them.
-        self._pictures: dict[int, tuple[int, int]] = {}
+        #: By the words of a caption: the last picture that it is on, and how often another follows.
+        self._last_picture: dict[int, int] = {}
+        self._other_pictures: Counter[int] = Counter()
         #: By picture: its captions.
         self._captions_of: Counter[int] = Counter()
         self._lengths: Counter[int] = Counter()
@@ -76,8 +77,9 @@ class Comparison:
         words = _words(caption)
         self.captions += 1
         key, this_picture = hash(tuple(words)), hash(picture)
-        number, last = self._pictures.get(key, (0, None))
-        self._pictures[key] = (number + (last != this_picture), this_picture)
+        if self._last_picture.get(key, this_picture) != this_picture:
+            self._other_pictures[key] += 1
+        self._last_picture[key] = this_picture
         self._captions_of[this_picture] += 1
         self._lengths[len(words)] += 1
         if self.captions <= FIRST:
@@ -103,7 +105,7 @@ class Comparison:
         usual = self._language
         separator = self._separator
         faults = {
-            "same caption": self._pictures.get(hash(tuple(words)), (0, 0))[0] >= MANY_PICTURES,
+            "same caption": self._other_pictures[hash(tuple(words))] + 1 >= MANY_PICTURES,
             "many captions": self._has_many_captions(picture),
             "length": is_far,
             "language": bool(usual and foreign_language(caption, frozenset({usual}))),
