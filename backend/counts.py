@@ -12,12 +12,12 @@ def counts_in_words(counts: Iterable[tuple[int, str]]) -> str:
     return "; ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
-def count_of(number: int, noun: str) -> str:
+def count_of(number: int, noun: str = "pair") -> str:
     """
-    >>> count_of(1, "pair"), count_of(1200, "pair")
-    ('1 pair', '1,200 pairs')
+    >>> count_of(1), count_of(1200), count_of(0, "row")
+    ('1 pair', '1,200 pairs', '0 rows')
     """
-    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+    return counted(number, noun, f"{noun}s")
 
 
 def counted(number: int, one: str, several: str) -> str:

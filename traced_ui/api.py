@@ -1,8 +1,8 @@
 """What programs can do: the functions behind `/api/v1`.
 
-    import httpx2
+    import httpx
 
-    api = httpx2.Client(base_url="http://127.0.0.1:7860/api/v1/")
+    api = httpx.Client(base_url="http://127.0.0.1:7860/api/v1/")
     for pair in api.get("datasets/1/queue", params={"limit": 10}).json()["pairs"]:
         if pair["p_error"] > 0.95:
             api.put(f"pairs/{pair['id']}/verdict", json={"verdict": "drop"},

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.datasets.read_options import HIDE, TAKE, TICKS
 from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
@@ -23,7 +24,7 @@ from traced_ui.jobs import Started, begin, follow, job_html
 from traced_ui.login import seen_by
 from traced_ui.messages import event_value, note
 from traced_ui.model_cards import ModelCards, cards_html, chosen_for, time_of
-from traced_ui.templates import count_of, render
+from traced_ui.templates import render
 
 
 class Update(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from backend.counts import count_of
 from backend.engine.trajectories.depth import FIRST_STEP_ABOVE
 from backend.jobs.measure_captions import computed_measures
 from backend.operations.registry import OPERATIONS
@@ -30,7 +31,7 @@ from traced_ui.jobs import POLL, starting
 from traced_ui.messages import QUIET, event_kwargs
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import build_parts
-from traced_ui.templates import count_of, part, render
+from traced_ui.templates import part, render
 
 PAGE = 50
 SCRIPT = Path(__file__).with_name("uploads.js")

@@ -11,6 +11,7 @@ import gradio as gr
 from markupsafe import Markup
 from pydantic import BaseModel
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.jobs.job_view import JobView
 from backend.operations.registry import OPERATIONS
@@ -19,7 +20,7 @@ from backend.workspace import Workspace
 from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_kwargs, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
-from traced_ui.templates import count_of, part, render
+from traced_ui.templates import part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
 #: and when idle, to notice jobs started elsewhere.

@@ -4,13 +4,14 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.engine.presets import BY_NAME, EMBEDDED_NAME, recommend
 from backend.jobs.model_manager import ModelView
 from backend.jobs.scoring.detect import copies_of
 from backend.progress import duration
 from backend.workspace import Workspace
 from traced_ui.models_page import about, size
-from traced_ui.templates import count_of, render
+from traced_ui.templates import render
 
 #: Number of cards.
 CARDS = 3

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from markupsafe import Markup
 from pydantic import BaseModel, Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from backend.counts import count_of
 from backend.datasets.reading.pair_checks import pair_name
 from backend.errors import SettingsError, TracedError
 from backend.jobs.job_view import JobView
@@ -30,7 +31,7 @@ from traced_ui.keyboard import KEYS, Key
 from traced_ui.messages import explain_on_page, note
 from traced_ui.overview import GridButton
 from traced_ui.page_state import MOST_ROWS, PageState
-from traced_ui.templates import count_of, part, render
+from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import steps_list, trajectory_chart
 from traced_ui.undo_list import LISTED, list_undoable
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from backend.counts import count_of
 from backend.review.charts import MOST_ERRORS
 from backend.review.views import ProgressView
 from backend.verdict_texts import word_of
@@ -22,7 +23,7 @@ from traced_ui.figures import (
 from traced_ui.login import seen_by
 from traced_ui.page_dataset import PageDataset
 from traced_ui.review_page import finish
-from traced_ui.templates import count_of, number, part, render
+from traced_ui.templates import number, part, render
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.engine.detection.explanations import RISE, Reason, Reasons
 from backend.engine.trajectories.trajectory import Trajectory
-from traced_ui.templates import count_of, render
+from traced_ui.templates import render
 
 #: Features that contribute less than this are not shown.
 _LEAST = 0.05

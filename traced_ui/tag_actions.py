@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.review.pair_selection import tag_name
 from backend.review.queue_form import id_in, with_value
@@ -14,7 +15,6 @@ from backend.workspace import QueueFilter
 from traced_ui import review_page
 from traced_ui.page_actions import FilledForm, PageActions, Parts, Selection, on
 from traced_ui.page_state import MOST_TAGGED, TagChange
-from traced_ui.templates import count_of
 
 
 class TagActions(PageActions):

@@ -12,6 +12,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.datasets.reading.pair_checks import pair_name
 from backend.templating import template_environment
 
@@ -70,14 +71,6 @@ def chance(
 def many(count: int) -> str:
     """A count for display; counts are capped at 1000."""
     return f"{count:,}+" if count >= 1000 else str(count)
-
-
-def count_of(count: int, noun: str = "pair") -> str:
-    """
-    >>> count_of(1), count_of(2000), count_of(0, "row")
-    ('1 pair', '2,000 pairs', '0 rows')
-    """
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def ordinal(number: int) -> str:

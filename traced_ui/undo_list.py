@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from backend.counts import count_of
 from backend.progress import duration
 from backend.verdict_texts import saved_text
 from backend.workspace import VerdictRow
 from traced_ui.page_state import Step, TagChange
-from traced_ui.templates import count_of
 
 #: Acts that are listed.
 LISTED = 10

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
+from backend.counts import count_of
 from backend.datasets.reading.pair_checks import pair_name
 from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
@@ -34,7 +35,7 @@ from traced_ui.page_actions import (
 )
 from traced_ui.page_state import Step, newest
 from traced_ui.tag_actions import TagActions
-from traced_ui.templates import count_of, render
+from traced_ui.templates import render
 
 _IS_NOT_DESCRIBED = (
     "Nothing has suggested a caption yet: find errors under Add data, “With a captioner” ticked if "

@@ -134,10 +134,10 @@ def delete(
     workspace, dataset_id = open_dataset(name, database=db)
     going = workspace.deletion_preview(dataset_id)
     losses = (
-        f"'{going.name}': {counted(going.pairs, 'pair', 'pairs')} with scores ({going.scored:,}) "
+        f"'{going.name}': {count_of(going.pairs, 'pair')} with scores ({going.scored:,}) "
         f"and suggestions will be deleted. {counted(going.reviewed, 'pair has', 'pairs have')} a "
         "verdict; "
-        f"what was recorded ({counted(going.acts, 'action', 'actions')}) is saved to a file. "
+        f"what was recorded ({count_of(going.acts, 'action')}) is saved to a file. "
         f"{going.about_images}"
     )
     if yes:

@@ -7,10 +7,10 @@ from typing import Any
 
 from backend.engine.claims.editing import without_all
 from backend.engine.languages.foreign import foreign_language
-from backend.engine.presets import languages_of
 from backend.jobs import export_steps
 from backend.jobs.export_choice import ExportChoice, ExportDecision
 from backend.jobs.export_steps import PairMark
+from backend.jobs.scoring.dataset_models import languages_read
 from backend.jobs.scoring.stored_claims import KnownClaim, known_claims
 from backend.store import Store
 from backend.verdict_texts import word_of
@@ -205,8 +205,8 @@ def unread_captions(store: Store, dataset_id: int) -> Callable[[PairRow], bool]:
     """Which pairs have a chance of error that says nothing, as the model of the scores does not
     read the language of the caption."""
     run = store.read(run_queries.latest_run, dataset_id, "score")
-    read = languages_of(run.model) if run is not None else frozenset[str]()
-    return lambda pair: pair.p_error is not None and bool(foreign_language(pair.caption, read))
+    languages = languages_read(run)
+    return lambda pair: pair.p_error is not None and bool(foreign_language(pair.caption, languages))
 
 
 def requested_pairs(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 
 if TYPE_CHECKING:  # `--help` needs no database
     from db.queries.dataset_queries import ProblemRow
@@ -18,12 +18,10 @@ def unread_note(count: int) -> str:
     """
     if not count:
         return ""
-    are, languages, them = (
-        ("is", "a language", "it") if count == 1 else ("are", "languages", "them")
-    )
-    return (
-        f"{count_of(count, 'caption')} {are} in {languages} that the model does not read; no "
-        f"threshold leaves {them} out."
+    return counted(
+        count,
+        "caption is in a language that the model does not read; no threshold leaves it out.",
+        "captions are in languages that the model does not read; no threshold leaves them out.",
     )
 
 

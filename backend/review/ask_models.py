@@ -29,14 +29,14 @@ from backend.jobs.scoring.classifiers import (
     unjudged_suggestions,
 )
 from backend.jobs.scoring.dataset_constants import constants_in
-from backend.jobs.scoring.dataset_models import division_before
+from backend.jobs.scoring.dataset_models import division_before, languages_read
 from backend.jobs.scoring.dataset_pairs import prepare_scorer
 from backend.jobs.scoring.detect import suspects_in
 from backend.jobs.scoring.known_pictures import check_picture_of
 from backend.jobs.scoring.stored_rows import exploring_of, scored_pairs
 from backend.jobs.scoring.suggest import suggest_for
 from backend.loaded_models import Engine
-from backend.review.pair import languages_read, view_of
+from backend.review.pair import view_of
 from backend.review.verdicts import LONGEST_EDIT
 from backend.review.views import (
     Abstractness,

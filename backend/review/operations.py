@@ -11,10 +11,10 @@ from backend.engine.claims.finding import find_claims
 from backend.engine.detection.types import SuspectWord
 from backend.errors import SettingsError
 from backend.jobs.scoring.dataset_constants import choice_in, constants_in, switch_constant
-from backend.jobs.scoring.dataset_models import DatasetEngines
+from backend.jobs.scoring.dataset_models import DatasetEngines, languages_read
 from backend.jobs.scoring.stored_rows import in_order, leading_claim, to_suspects
 from backend.review import ask_models, pair_selection
-from backend.review.pair import image_path, languages_not_read, languages_read, view_of
+from backend.review.pair import image_path, languages_not_read, view_of
 from backend.review.queue import Queue, QueueCaches
 from backend.review.verdicts import Verdicts
 from backend.review.views import (

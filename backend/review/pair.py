@@ -19,12 +19,11 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english.phrases import KINDS, is_spaced
 from backend.engine.familiarity import Familiarity
 from backend.engine.languages.foreign import foreign_language
-from backend.engine.presets import languages_of
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.correction_writers import new_writer
 from backend.jobs.scoring.dataset_constants import constants_in
-from backend.jobs.scoring.dataset_models import reading_note
+from backend.jobs.scoring.dataset_models import languages_read, reading_note
 from backend.jobs.scoring.stored_rows import (
     better_picture,
     claim_replaced,
@@ -276,11 +275,6 @@ def _limits(dataset: DatasetRow, run: RunRow | None) -> str:
     if run is not None and (dataset.is_unfamiliar or not Familiarity.is_of(run.model)):
         stated = str(run.parameters.get("limits", ""))
     return " ".join(filter(None, (stated, reading_note(dataset.models, run))))
-
-
-def languages_read(run: RunRow | None) -> frozenset[str]:
-    """The languages that the model of these scores reads; empty: nobody says."""
-    return languages_of(run.model) if run is not None else frozenset()
 
 
 def languages_not_read(rows: Iterable[Any], read: frozenset[str]) -> dict[int, str]:

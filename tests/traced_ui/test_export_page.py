@@ -8,12 +8,12 @@ from pathlib import Path
 import gradio as gr
 import pytest
 
+from backend.counts import count_of
 from backend.errors import ExportError, SettingsError, UnsafePath, explain
 from backend.jobs.export_reports import ExportCounts
 from backend.workspace import ExportChoice, Workspace
 from db.queries import job_queries
 from traced_ui.export import FILTER, ExportPage, Fields, counts_html, earlier_html
-from traced_ui.templates import count_of
 
 
 @pytest.mark.parametrize(

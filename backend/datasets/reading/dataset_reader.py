@@ -18,6 +18,7 @@ from typing import Any
 from backend.datasets.caption_writers import Writer, common_writer
 from backend.datasets.cells import (
     BadCell,
+    EmbeddedImage,
     TableRow,
     size_of,
     text_problem,
@@ -70,7 +71,7 @@ from backend.datasets.reading.sample_fields import SampleChoice, column_and_path
 from backend.datasets.reading.shards import tar_rows, zip_rows
 from backend.datasets.reading.sidecars import metadata_rows, sidecar_rows
 from backend.datasets.reading.source_tables import SourceTables, image_folders, root_of
-from backend.datasets.reading.table_columns import columns_with_pictures, detect_columns
+from backend.datasets.reading.table_columns import detect_columns
 from backend.datasets.reading.tables import is_json_document, row_count, rows_of, text_encoding
 from backend.datasets.reading.tar_descriptions import describe_tars, sample_choice
 from backend.datasets.reading.tar_samples import CaptionEndings
@@ -382,7 +383,8 @@ class DatasetReader:
                 self._note(f"'{name}': captions are read from {listed_names(likely)}.")
         assert self._pictures is not None
         columns = detect_columns(rows, name, captions, options, self._pictures, self._note)
-        if options.image_column is None and columns.image not in columns_with_pictures(rows):
+        holds_pictures = any(isinstance(row.get(columns.image), EmbeddedImage) for row in rows)
+        if options.image_column is None and not holds_pictures:
             self.image_column = (
                 f"Image paths were taken from the column '{trim(columns.image)}' of '{name}', "
                 f"whose columns are {listed_names(names)}."

@@ -33,7 +33,9 @@ def detect_columns(
     """Detect the role of each column by the first rows of a table; `captions`: the column of
     captions, "" to detect it. A column with repeated values is used for ids only if requested."""
     names = list(dict.fromkeys(key for row in rows for key in row))
-    picture_columns = columns_with_pictures(rows)
+    picture_columns = {
+        key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)
+    }
     unread = dict.fromkeys(
         key for row in rows for key, value in row.items() if value is UNREAD_BYTES
     )
@@ -68,8 +70,3 @@ def detect_columns(
         )
         return replace(columns, id=None)
     return columns
-
-
-def columns_with_pictures(rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Those that hold the pictures themselves."""
-    return {key for row in rows for key, value in row.items() if isinstance(value, EmbeddedImage)}

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.counts import counted
+from backend.counts import count_of, counted
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.families import Labels, Weights
 from backend.engine.detection.features import Matrix
@@ -99,7 +99,7 @@ class LearntClassifier:
 def check_verdicts(count: int) -> None:
     """Raise TrainingError if there are too few verdicts to learn from, stating what is missing."""
     if count < FEWEST_VERDICTS:
-        missing = counted(FEWEST_VERDICTS - count, "more pair", "more pairs")
+        missing = count_of(FEWEST_VERDICTS - count, "more pair")
         raise TrainingError(
             f"{counted(count, 'verdict is', 'verdicts are')} right or wrong; training needs "
             f"{FEWEST_VERDICTS}. Decide {missing}."

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.features.bulk_edit.applying import BulkEdit
 from backend.features.bulk_edit.editing import edit_queue
@@ -23,7 +24,7 @@ from traced_ui.page_actions import (
     Selection,
     changed_meanwhile,
 )
-from traced_ui.templates import count_of, renderer_of
+from traced_ui.templates import renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 #: Maximum number of captions that a page edits synchronously.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, repeat
 from typing import Any
 
-from backend.counts import counted
+from backend.counts import count_of
 from backend.datasets.export_row import ExportRow, Target, json_values, new_name
 from backend.datasets.reading.conversations import (
     ASSISTANTS,
@@ -142,7 +142,7 @@ class _Writer:
         if self._captions_with_markers:
             self.target.changes.remarks.append(
                 "Markers of pictures (`<image>`) in "
-                f"{counted(self._captions_with_markers, 'caption', 'captions')} are "
+                f"{count_of(self._captions_with_markers, 'caption')} are "
                 f"written as `(image)` in `{self.column}`: trainers take a picture for each. The "
                 "column `caption` has them as they are."
             )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import gradio as gr
 
+from backend.counts import count_of
 from backend.features.label_files.giving import apply_labels, report_lines, undo_labels
 from backend.workspace import Workspace
 from traced_ui.dataset_settings import dataset_to_change
@@ -12,7 +13,7 @@ from traced_ui.login import seen_by
 from traced_ui.messages import event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import PagePart
-from traced_ui.templates import count_of, renderer_of
+from traced_ui.templates import renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 #: The file that the labels seem to come from; it is their author.

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from backend.counts import count_of
 from backend.features.lint.faults import RULES
 from backend.features.lint.linting import FAULTS, PREFIX, languages_in_words
 from backend.review.caption_edits import change_each, edit_captions, find_mend
@@ -19,7 +20,7 @@ from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import PagePart
-from traced_ui.templates import count_of, renderer_of
+from traced_ui.templates import renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 #: Captions that are shown of each fault, and the longest part of them.

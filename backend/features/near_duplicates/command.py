@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from backend.cli.output import emit, open_dataset, progress
-from backend.counts import counted
+from backend.counts import count_of, counted
 from backend.datasets.cells import split_proof
 from backend.errors import SettingsError
 from backend.features.near_duplicates.operation import DUPLICATES, DuplicatesOptions
@@ -96,8 +96,8 @@ def summary(
             else ""
         )
         lines.append(
-            f"{counted(outcome.dropped, 'pair', 'pairs')} {verb}, in "
-            f"{counted(outcome.groups, 'group', 'groups')}.{note}"
+            f"{count_of(outcome.dropped, 'pair')} {verb}, in "
+            f"{count_of(outcome.groups, 'group')}.{note}"
         )
     return "\n".join(lines)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import gradio as gr
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.features.near_duplicates.choosing import (
     DuplicatesView,
@@ -27,7 +28,7 @@ from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
 from traced_ui.review_labels import LISTED
-from traced_ui.templates import count_of, part, renderer_of
+from traced_ui.templates import part, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 SCRIPT = Path(__file__).with_name("near_duplicates.js")

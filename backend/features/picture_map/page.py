@@ -14,6 +14,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.features.picture_map.labels import labels_of
 from backend.features.picture_map.part import (
@@ -34,7 +35,7 @@ from traced_ui.login import seen_by
 from traced_ui.messages import QUIET, event_value, explain_on_page, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
-from traced_ui.templates import count_of, part
+from traced_ui.templates import part
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 LAYOUTS = {"alike": ALIKE, "wrong or vague": "icc", "wrong or generic": "specificity"}

@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.errors import QueueChanged, SettingsError
 from backend.features.rules.deciding import RulePreview, RuleReport
 from backend.features.rules.giving import give_rule, preview_rule
@@ -17,7 +18,7 @@ from traced_ui.messages import explain_on_page
 from traced_ui.overview import GridButton
 from traced_ui.page_actions import AddedActions, FilledForm, PageActions, Parts
 from traced_ui.review_labels import DECISIONS
-from traced_ui.templates import count_of, renderer_of
+from traced_ui.templates import renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 

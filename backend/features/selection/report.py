@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from backend.counts import counted
+from backend.counts import count_of, counted
 from backend.features.selection.options import TwoStage
 
 #: Captions of at most this many words are short.
@@ -62,7 +62,7 @@ class SelectionReport:
         choice = self.choice
         where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
         lines = [
-            f"{counted(self.taking_part, 'undecided pair', 'undecided pairs')}{where}: {self.pool} "
+            f"{count_of(self.taking_part, 'undecided pair')}{where}: {self.pool} "
             f"by match, {self.kept} of them by {choice.criterion}; "
             f"{counted(self.decided, 'decided pair is', 'decided pairs are')} not counted.",
             f"Thresholds: s {_at_least(self.align_line)}, {choice.criterion} "

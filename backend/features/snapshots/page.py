@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 from pydantic import TypeAdapter
 
+from backend.counts import count_of
 from backend.errors import SettingsError
 from backend.features.snapshots.comparing import KINDS, DiffReport, SnapshotReport
 from backend.features.snapshots.operation import SnapshotOptions
@@ -20,7 +21,7 @@ from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.option_fields import field
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
-from traced_ui.templates import count_of, part, renderer_of
+from traced_ui.templates import part, renderer_of
 
 render_in = renderer_of(Path(__file__).with_name("templates"))
 _REPORT = TypeAdapter(DiffReport)

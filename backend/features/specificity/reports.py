@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.jobs.scoring_reports import DryRun, QueueReport
 
 
@@ -55,9 +55,7 @@ class BagsReport:
 
     def in_words(self) -> str:
         counts = ", ".join(f"{count} of {size}" for size, count in self.bags.items())
-        struck = (
-            f" {self.struck} {'was' if self.struck == 1 else 'were'} struck." if self.struck else ""
-        )
+        struck = f" {counted(self.struck, 'was', 'were')} struck." if self.struck else ""
         return (
             f"Bags of {count_of(self.pictures, 'picture')}: {counts}. Written to {self.out}."
             f"{struck} Contact sheet: {self.out / 'bags.html'}"

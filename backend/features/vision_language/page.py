@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
+from backend.counts import count_of
 from backend.engine.language_models.spending import Budget, Prices
 from backend.errors import PictureUnseen, SettingsError
 from backend.features.vision_language.server_setup import (
@@ -25,7 +26,7 @@ from traced_ui.dataset_settings import may_change_datasets
 from traced_ui.messages import QUIET, event_kwargs, note
 from traced_ui.page_dataset import PageDataset
 from traced_ui.pages import AddedPage, Page
-from traced_ui.templates import count_of, renderer_of
+from traced_ui.templates import renderer_of
 
 _render = renderer_of(Path(__file__).with_name("templates"))
 #: Characters of an address, a key or a name.

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.claims.division import Division, parse_division
 from backend.engine.detection.types import FIRST_STEP_DETECTORS
-from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
+from backend.engine.presets import EMBEDDED, EMBEDDED_NAME, languages_of
 from backend.engine.scoring.cleaning import CLEANED_KINDS, Reading, reading_of
 from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
 from backend.errors import NotScored, missing_packages
@@ -243,3 +243,8 @@ def scored_by_this_model(store: Store, engine: Engine, dataset: DatasetRow) -> R
             page="Score it again under Add data, or ask the server's administrator for that model.",
         )
     return run
+
+
+def languages_read(run: RunRow | None) -> frozenset[str]:
+    """The languages that the model of these scores reads; empty: nobody says."""
+    return languages_of(run.model) if run is not None else frozenset()
