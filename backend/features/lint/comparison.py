@@ -3,8 +3,11 @@ several captions in one, lengths and languages unlike the rest, the same words i
 caption."""
 
 import re
+from array import array
 from collections import Counter
 from functools import cached_property
+
+import numpy as np
 
 from backend.datasets.reading.caption_lists import is_sentence
 from backend.engine.claims.tags import FEWEST as FEWEST_TAGS
@@ -62,11 +65,9 @@ class Comparison:
 
     def __init__(self) -> None:
         self.captions = 0
-        #: By the words of a caption: the last picture that it is on, and how often another follows.
-        self._last_picture: dict[int, int] = {}
-        self._other_pictures: Counter[int] = Counter()
-        #: By picture: its captions.
-        self._captions_of: Counter[int] = Counter()
+        #: Of each caption, the hash of its words and that of its picture: eight bytes each, as
+        #: there may be millions.
+        self._words, self._pictures = array("q"), array("q")
         self._lengths: Counter[int] = Counter()
         self._languages: Counter[str] = Counter()
         self._separators: Counter[str] = Counter()
@@ -76,11 +77,8 @@ class Comparison:
     def learn(self, caption: str, picture: str) -> None:
         words = _words(caption)
         self.captions += 1
-        key, this_picture = hash(tuple(words)), hash(picture)
-        if self._last_picture.get(key, this_picture) != this_picture:
-            self._other_pictures[key] += 1
-        self._last_picture[key] = this_picture
-        self._captions_of[this_picture] += 1
+        self._words.append(hash(tuple(words)))
+        self._pictures.append(hash(picture))
         self._lengths[len(words)] += 1
         if self.captions <= FIRST:
             self._languages[language_of(caption)] += 1
@@ -105,8 +103,8 @@ class Comparison:
         usual = self._language
         separator = self._separator
         faults = {
-            "same caption": self._other_pictures[hash(tuple(words))] + 1 >= MANY_PICTURES,
-            "many captions": self._has_many_captions(picture),
+            "same caption": hash(tuple(words)) in self._on_many_pictures,
+            "many captions": hash(picture) in self._with_many_captions,
             "length": is_far,
             "language": bool(usual and foreign_language(caption, frozenset({usual}))),
             "several captions": bool(separator and are_joined(caption, separator)),
@@ -140,15 +138,20 @@ class Comparison:
         ]
         return sorted(common, key=lambda each: (-each[1], each[0])) if len(common) > 1 else []
 
-    def _has_many_captions(self, picture: str) -> bool:
-        number = self._captions_of[hash(picture)]
-        is_unlike_others = number > _FAR * self._usual_number
-        return number >= TOO_MANY_CAPTIONS or (number >= MANY_CAPTIONS and is_unlike_others)
+    @cached_property
+    def _on_many_pictures(self) -> frozenset[int]:
+        """The hashes of captions that are on many different pictures."""
+        pairs = np.unique(np.stack([self._words, self._pictures], axis=1), axis=0)
+        hashes, numbers = np.unique(pairs[:, 0], return_counts=True)
+        return frozenset(hashes[numbers >= MANY_PICTURES].tolist())
 
     @cached_property
-    def _usual_number(self) -> int:
-        """Captions of a picture: three in four have no more."""
-        return _quantile(Counter(self._captions_of.values()), 0.75)
+    def _with_many_captions(self) -> frozenset[int]:
+        """The hashes of pictures that have far more captions than three in four do."""
+        hashes, numbers = np.unique(self._pictures, return_counts=True)
+        usual = np.quantile(numbers, 0.75, method="higher")
+        is_many = (numbers >= MANY_CAPTIONS) & (numbers > _FAR * usual)
+        return frozenset(hashes[is_many | (numbers >= TOO_MANY_CAPTIONS)].tolist())
 
     @cached_property
     def _usual_lengths(self) -> tuple[int, int]:

@@ -91,3 +91,11 @@ def test_a_picture_with_far_more_captions_than_the_others_is_found(
         comparison.learn(PROSE.format(f"shade{number}"), "placeholder.png")
     assert ("many captions" in comparison.faults_of(PROSE, "placeholder.png")) == is_found
     assert "many captions" not in comparison.faults_of(PROSE, "3.png")
+
+
+@pytest.mark.parametrize(("pictures", "is_found"), [(2, False), (4, False), (5, True)])
+def test_the_same_caption_is_counted_once_for_each_picture(pictures: int, is_found: bool) -> None:
+    comparison = Comparison()
+    for number in range(20):
+        comparison.learn("A dog runs.", f"{number % pictures}.png")
+    assert ("same caption" in comparison.faults_of("a dog runs", "0.png")) == is_found
