@@ -124,7 +124,7 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         check_text(filter.note, "The text to search for")
         conditions.append(verdict.note.icontains(filter.note.strip(), autoescape=True))
     if filter.text and filter.text.strip():
-        conditions.append(_holds(session, filter.text))
+        conditions.append(contains_text(session, filter.text))
     return conditions
 
 
@@ -141,7 +141,7 @@ def is_search(filter: QueueFilter) -> bool:
     )  # fmt: skip
 
 
-def _holds(session: Session, text: str) -> ColumnElement[bool]:
+def contains_text(session: Session, text: str) -> ColumnElement[bool]:
     """Condition: the caption contains the text, ignoring case, by the trigram index."""
     matches = matching_ids(session, text)
     if matches is not None:

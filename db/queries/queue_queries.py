@@ -45,6 +45,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import URL
 from sqlalchemy.orm import Session
 
+from db.caption_search import SHORTEST
 from db.errors import MissingRow
 from db.measures import MEASURES
 from db.models import CAPTION_START, PICTURE, Pair
@@ -52,6 +53,7 @@ from db.queries.blind_review import built_once, pair_columns, verdict_seen
 from db.queries.queue_conditions import (
     BY_PROBABILITY,
     conditions_of,
+    contains_text,
     held_by_others,
     is_search,
     matching_ids,
@@ -72,7 +74,7 @@ WITH_INDEX = (
 )  # fmt: skip
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
-#: A search looks at so many captions before it lists all that match.
+#: So many pairs are looked at in their order before all that match are listed.
 _NEAR = 1000
 
 
@@ -325,11 +327,8 @@ def _rows_by(
     for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
-            of_segment = _rows_near(session, filter, segment, place, limit - len(rows))
-            if of_segment is None:
-                query = _rows_of(session, filter, segment).limit(limit - len(rows))
-                of_segment = run(session, query, **_values(place)).all()
-            rows += of_segment
+            queries = _queries(session, filter, segment)
+            rows += _rows_of_segment(session, queries, place, limit - len(rows))
             if len(rows) == limit:
                 break
         streams.append(rows)
@@ -343,9 +342,73 @@ def _rows_by(
     return list(islice(by_distance, limit))
 
 
-def _rows_of(session: Session, filter: QueueFilter, segment: _Segment) -> Select[*tuple[Any, ...]]:
-    conditions = (*conditions_of(session, filter), *segment.conditions)
-    return select(*_columns(session, filter)).where(*conditions).order_by(*segment.order)
+@dataclass(frozen=True)
+class _Queries:
+    """Of a segment: `rows`, of the queue; `nearest`, those of the queue among its first `_NEAR`
+    pairs, and `count`, how many pairs these are; None: the rows are found as fast without."""
+
+    rows: Select[*tuple[Any, ...]]
+    nearest: Select[*tuple[Any, ...]] | None = None
+    count: Select[int] | None = None
+
+
+def _queries(session: Session, filter: QueueFilter, segment: _Segment) -> _Queries:
+    columns, order = _columns(session, filter), segment.order
+    conditions = conditions_of(session, filter)
+    at_most = bindparam("at_most")
+    rows = select(*columns).where(*conditions, *segment.conditions).order_by(*order).limit(at_most)
+    if not _looks_ahead(session, filter):
+        return _Queries(rows)
+    if filter.text:
+        others = conditions_of(session, replace(filter, text=None))
+        conditions = [*others, _holds_ascii(session, filter.text.strip())]
+    # Those that are decided may be all pairs at the head of the queue.
+    review = "unreviewed" if filter.review == "unreviewed" else "all"
+    shown = conditions_of(session, QueueFilter(filter.dataset_id, review, reader=filter.reader))
+    pairs = select(Pair.id).where(*shown, *segment.conditions)
+    first = pairs.order_by(*order).limit(bindparam("near"))
+    # No index serves a CASE: these pairs are read, and no others.
+    is_in_queue = case((and_(*conditions), true()), else_=false())
+    nearest = select(*columns).where(Pair.id.in_(first), is_in_queue).order_by(*order)
+    count = select(func.count()).select_from(first.subquery())
+    return _Queries(rows, nearest.limit(at_most), count)
+
+
+def _looks_ahead(session: Session, filter: QueueFilter) -> bool:
+    """Whether a queue is first looked for among the pairs that come next in its order. SQLite has
+    no statistics: it reads a range by its own index and sorts all of it, however long it is, and
+    lists all captions with a text."""
+    text = (filter.text or "").strip()
+    in_order = BY_PROBABILITY if filter.order in BY_PROBABILITY else (filter.order,)
+    by_other_index = (
+        filter.where is not None
+        or any(range.column not in in_order for range in filter.ranges)
+        or (text.isascii() and len(text) >= SHORTEST)
+    )
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    return is_sqlite and by_other_index and filter.order in WITH_INDEX
+
+
+def _holds_ascii(session: Session, text: str) -> ColumnElement[bool]:
+    """Condition: the caption contains a text of ASCII's letters. The index of captions takes other
+    letters for equal to these; it is read only for captions with such."""
+    is_in_index = contains_text(session, text)
+    return case(
+        (Pair.caption.icontains(text, autoescape=True), true()),
+        (Pair.caption.op("GLOB")("*[^\x01-\x7f]*"), is_in_index),
+        else_=false(),
+    )
+
+
+def _rows_of_segment(
+    session: Session, queries: _Queries, place: Cursor | None, limit: int
+) -> Sequence[Row[Any]]:
+    values = {"at_most": limit, "near": _NEAR, **_values(place)}
+    if queries.nearest is not None and queries.count is not None:
+        rows = run(session, queries.nearest, **values).all()
+        if len(rows) == limit or run(session, queries.count, **values).scalar_one() < _NEAR:
+            return rows
+    return run(session, queries.rows, **values).all()
 
 
 def _values(place: Cursor | None) -> dict[str, Any]:
@@ -362,17 +425,17 @@ def _rows_in_turn(
     # The statement depends on whether there is a value, not on which.
     start = place and Cursor(None if place.value is None else "a value", 0)
     of_segment = partial(
-        _segment_query, session, filter.dataset_id, filter, start, backwards, ranking
+        _segment_queries, session, filter.dataset_id, filter, start, backwards, ranking
     )
     rows: list[Row[Any]] = []
-    while len(rows) < limit and (query := of_segment(number)) is not None:
-        rows += run(session, query, at_most=limit - len(rows), **_values(place)).all()
+    while len(rows) < limit and (queries := of_segment(number)) is not None:
+        rows += _rows_of_segment(session, queries, place, limit - len(rows))
         number += 1
     return rows
 
 
 @built_once
-def _segment_query(
+def _segment_queries(
     session: Session,
     dataset_id: int | None,
     filter: QueueFilter,
@@ -380,41 +443,10 @@ def _segment_query(
     backwards: bool,
     ranking: int,
     number: int,
-) -> Select[*tuple[Any, ...]] | None:
-    """The query of one of the `_segments`; None: there are no more. `ranking`: the session's."""
+) -> _Queries | None:
+    """Of one of the `_segments`; None: there are no more. `ranking`: the session's."""
     segment = next(islice(_segments(session, filter, place, backwards), number, None), None)
-    if segment is None:
-        return None
-    return _rows_of(session, filter, segment).limit(bindparam("at_most"))
-
-
-def _rows_near(
-    session: Session, filter: QueueFilter, segment: _Segment, place: Cursor | None, limit: int
-) -> Sequence[Row[Any]] | None:
-    """What a search on SQLite finds among the first `_NEAR` pairs of a segment; None if it has to
-    look further. A frequent text is found there at once; all of its matches are a long list."""
-    text = (filter.text or "").strip()
-    matches = matching_ids(session, text) if is_search(filter) else None
-    if matches is None or not text.isascii() or filter.order not in WITH_INDEX:
-        return None
-    # Beyond ASCII the index takes other letters for equal. It is read only if there are such: of a
-    # CASE, unlike OR, no more is computed than it takes.
-    holds = case(
-        (Pair.caption.icontains(text, autoescape=True), true()),
-        (Pair.caption.op("GLOB")("*[^\x01-\x7f]*"), Pair.id.in_(matches)),
-        else_=false(),
-    )
-    others = conditions_of(session, replace(filter, text=None))
-    first = select(Pair.id, holds).where(*others, *segment.conditions).order_by(*segment.order)
-    pairs = run(session, first.limit(_NEAR), **_values(place)).all()
-    ids = [pair_id for pair_id, is_match in pairs if is_match][:limit]
-    if len(ids) < limit and len(pairs) == _NEAR:
-        return None
-    rows: Sequence[Any] = session.execute(
-        select(*_columns(session, filter)).where(Pair.id.in_(ids))
-    ).all()
-    rank = {pair_id: number for number, pair_id in enumerate(ids)}
-    return sorted(rows, key=lambda row: rank[row.pair_id])
+    return None if segment is None else _queries(session, filter, segment)
 
 
 def _listed_rows(
