@@ -172,7 +172,8 @@ def with_marks_beside(caption: str, start: int, end: int) -> tuple[int, int]:
 
 def with_marks_again(caption: str, start: int, end: int, text: str) -> str | None:
     """A text that is to take the place of the characters `start` to `end` without their marks, with
-    the marks around the same words; None if a mark opens in them and closes elsewhere.
+    the marks around the same words, and in another caption those around all of it; None if a mark
+    opens in them and closes elsewhere.
 
     >>> with_marks_again("**A red** car", 0, 13, "A blue car")
     '**A blue** car'
@@ -185,7 +186,9 @@ def with_marks_again(caption: str, start: int, end: int, text: str) -> str | Non
         return caption[start:end]
     words, new_words = Caption.parse(plain), Caption.parse(text)
     new_of: dict[int, list[int]] = {}
-    for run in align(words.words, new_words.words):
+    runs = align(words.words, new_words.words)
+    is_another = 2 * sum(len(run.old) for run in runs if run.kept) < len(words)
+    for run in runs:
         for number, index in enumerate(run.old):
             one_by_one = len(run.old) == len(run.new)
             new_of[index] = [run.new[number]] if one_by_one else list(run.new)
@@ -200,7 +203,7 @@ def with_marks_again(caption: str, start: int, end: int, text: str) -> str | Non
         now_marked = sorted(index for word in marked_words for index in new_of[word])
         if first == 0 and last == len(plain):
             opens, closes = 0, len(text)
-        elif now_marked:
+        elif now_marked and not is_another:
             before = plain[first : words.spans[marked_words[0]][0]]
             behind = plain[words.spans[marked_words[-1]][1] : last]
             opens, closes = new_words.spans[now_marked[0]][0], new_words.spans[now_marked[-1]][1]

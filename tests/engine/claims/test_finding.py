@@ -176,6 +176,7 @@ def test_a_correction_keeps_the_marks_of_what_it_keeps() -> None:
         "A red cat runs on green grass.": "**A red cat** runs on *green* grass.",
         "A red dog runs on grass.": "**A red dog** runs on grass.",
         "A big red dog runs on dry green grass.": "**A big red dog** runs on dry *green* grass.",
+        "Two cats sleep in a kitchen.": "Two cats sleep in a kitchen.",
     }
     assert {text: claim.answer(caption, text) for text in answers} == answers
     first, second = find_claims("A **dog runs. It** is red.")
