@@ -46,6 +46,21 @@ def is_caption_list(path: Path) -> bool:
     return len(words) > 1 and all(map(is_sentence, words))
 
 
+def caption_place(line: str) -> tuple[str, int, int, str] | None:
+    """The picture that a line names, from where to where its caption stands there, and the caption;
+    None for a line that names none.
+
+    >>> caption_place('a.png#0\\t"A ""red"" dog"')
+    ('a.png', 8, 23, 'A "red" dog')
+    """
+    text = line.rstrip("\r\n")
+    match = _LINE.fullmatch(text.lstrip())
+    if match is None:
+        return None
+    before = len(text) - len(text.lstrip())
+    return match[1], match.start(2) + before, match.end(2) + before, _unquote(match[2])
+
+
 def caption_list_rows(
     path: Path, encoding: str | None = None, folders: Sequence[Path] = ()
 ) -> Iterator[TableRow]:
@@ -53,10 +68,9 @@ def caption_list_rows(
     with open_in_folders(path, folders) as raw:
         lines = decoded_lines(raw, encoding_of(raw, path.name, encoding).name)
         for number, line in enumerate(lines, 1):
-            text = (line.text or "").rstrip("\r\n")
-            match = _LINE.fullmatch(text.lstrip())
-            if match is not None:
-                yield TableRow(number, {"file_name": match[1], "caption": _unquote(match[2])})
+            text = line.text or ""
+            if (place := caption_place(text)) is not None:
+                yield TableRow(number, {"file_name": place[0], "caption": place[3]})
             elif number > 1 and (text.strip() or line.text is None):
                 message = line.problem or "This line names no picture before its caption."
                 yield TableRow(number, None, message)

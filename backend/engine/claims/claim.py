@@ -1,9 +1,12 @@
 """One claim of a caption, as a range of its characters."""
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from backend.engine.claims.marks import with_marks_again, without_marks
 
 #: A caption that is one claim; a sentence; a part of a sentence that is too long for the model; a
 #: sentence that only opens a list ("The image shows:"); a tag.
@@ -46,15 +49,18 @@ class Claim:
         return caption[: self.start] + text + caption[self.end :]
 
     def question(self, caption: str) -> str:
-        """The claim as a model is asked about it: a tag without underscores, a pronoun replaced by
-        what it stands for.
+        """The claim as a model is asked about it: without formatting marks, a tag without
+        underscores, a pronoun replaced by what it stands for. A whole caption is asked about as it
+        stands.
 
         >>> Claim(0, 9, "tag").question("long_hair, smile")
         'long hair'
         >>> Claim(12, 24, subject="The dog").question("A dog runs. It is brown.")
         'The dog is brown.'
+        >>> Claim(0, 13).question("**A red** car")
+        'A red car'
         """
-        text = self.of(caption)
+        text, _ = self._without_marks(caption)
         if self.subject:
             return self.subject + text[self._pronoun(text) :]
         return text.translate(_OF_TAGS) if self.kind == "tag" else text
@@ -67,12 +73,13 @@ class Claim:
         >>> claim.in_caption(caption, 4, 7), claim.in_caption(caption, 11, 16)
         ((12, 14), (18, 23))
         """
-        if not self.subject:
-            return self.start + start, self.start + end
-        pronoun = self._pronoun(self.of(caption))
-        offset = self.start + pronoun - len(self.subject)
-        first = self.start if start < len(self.subject) else start + offset
-        return first, max(self.start + pronoun, end + offset)
+        text, places = self._without_marks(caption)
+        if self.subject:
+            pronoun = self._pronoun(text)
+            offset = pronoun - len(self.subject)
+            start = 0 if start < len(self.subject) else start + offset
+            end = max(pronoun, end + offset)
+        return places[start], places[end - 1] + 1 if end > start else places[end]
 
     def in_question(self, caption: str, start: int, end: int) -> tuple[int, int] | None:
         """The characters of the question that stand for these characters of the caption; None if
@@ -82,32 +89,41 @@ class Claim:
         >>> claim.in_question(caption, 18, 23), claim.in_question(caption, 12, 14)
         ((11, 16), None)
         """
-        pronoun = self._pronoun(self.of(caption)) if self.subject else 0
-        if start < self.start + pronoun or end > self.end:
+        text, places = self._without_marks(caption)
+        pronoun = self._pronoun(text) if self.subject else 0
+        if start < self.start or start < places[pronoun] or end > self.end:
             return None
-        offset = len(self.subject) - pronoun - self.start
-        return start + offset, end + offset
+        offset = len(self.subject) - pronoun
+        return bisect_left(places, start) + offset, bisect_left(places, end) + offset
 
     def answer(self, caption: str, text: str) -> str | None:
-        """A changed question as a text in place of the claim: with its pronoun again, a tag with
-        its underscores; None if the subject has changed, which is what another claim says, or if
-        a tag's brackets would be lost.
+        """A changed question as a text in place of the claim: with its pronoun and its formatting
+        marks again, a tag with its underscores; None if the subject has changed, which is what
+        another claim says, or if a tag's brackets or a mark would be lost.
 
         >>> claim, caption = Claim(12, 24, subject="The dog"), "A dog runs. It is brown."
         >>> claim.answer(caption, "The dog is black."), claim.answer(caption, "The cat is brown.")
         ('It is black.', None)
         """
-        original = self.of(caption)
+        original, _ = self._without_marks(caption)
+        pronoun = original[: self._pronoun(original)]
         if self.kind == "tag" and "\\" in original:
             return None
         if self.kind == "tag" and "_" in original:
-            return text.replace(" ", "_")
-        pronoun = original[: self._pronoun(original)]
-        if not self.subject or re.match(rf"{re.escape(pronoun)}\b", text):
+            text = text.replace(" ", "_")
+        elif self.subject and not re.match(rf"{re.escape(pronoun)}\b", text):
+            if not re.match(rf"{re.escape(self.subject)}\b", text):
+                return None
+            text = pronoun + text[len(self.subject) :]
+        if len(original) == self.end - self.start:
             return text
-        if not re.match(rf"{re.escape(self.subject)}\b", text):
-            return None
-        return pronoun + text[len(self.subject) :]
+        return with_marks_again(caption, self.start, self.end, text)
+
+    def _without_marks(self, caption: str) -> tuple[str, Sequence[int]]:
+        """The claim's characters without formatting marks, and where each of them stands."""
+        if self.kind == "whole":
+            return self.of(caption), range(self.start, self.end + 1)
+        return without_marks(caption, self.start, self.end)
 
     @staticmethod
     def _pronoun(text: str) -> int:

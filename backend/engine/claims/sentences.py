@@ -15,7 +15,12 @@ from backend.engine.languages.identification import LATIN_LANGUAGES, language_of
 Fits = Callable[[str], bool]
 
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
-_MARK = re.compile(r"<\|?/?[A-Za-z_][\w-]*\|?/?>")
+#: A tag with its attributes, and marks of tokenizers with the role behind them.
+_MARK = re.compile(
+    r"<\|?/?[A-Za-z_][\w-]*(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))*\s*\|?/?>"
+    r"(?:(?:assistant|model)(?=\n))?"
+    r"|\[/?(?:CLS|SEP|PAD|UNK|BOS|EOS|INST|IMG)\]"
+)
 _BOLD = r"(?:\*\*|__)"
 _HEADING = re.compile(rf"[ \t]*(?:#{{1,6}}\s.*|{_BOLD}[^*_]{{1,80}}{_BOLD}:?|[-=*_]{{3,}})[ \t]*")
 _LIST_MARK = re.compile(
@@ -24,7 +29,10 @@ _LIST_MARK = re.compile(
 #: Whose turn it is: first group, of somebody who asks; second group, of one who answers.
 _ROLE = re.compile(
     rf"[ \t]*{_BOLD}?(?:(user|human|system|question)|"
-    rf"(assistant|gpt|model|answer|caption|description))[ \t]*{_BOLD}?:{_BOLD}?[ \t]*",
+    r"(assistant|gpt|model|answer|(?:image )?(?:caption|description)|alt(?:ernative)?[ -]text|"
+    r"légende|bildunterschrift|bildbeschreibung|beschreibung|título|leyenda|descripción|titolo|didascalia|"
+    r"descrizione|legenda|descrição|onderschrift|beschrijving|подпись|описание|opis|podpis|"
+    rf"标题|描述|說明|说明|キャプション|説明|설명))[ \t\xa0]*{_BOLD}?[:：]{_BOLD}?[ \t]*",
     re.IGNORECASE,
 )
 _OPENING = re.compile(r"[:：]\s*$")

@@ -26,6 +26,8 @@ _PROSE_END = re.compile(r"[.!?][\"'”’)]*\s+|[。！？]\s*|\s*\n+")
 _ARTICLES = re.compile(r"\b(?:a|an|the|is|are|was|were)\b", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|or|but|while|which|who|as)\b", re.IGNORECASE)
 
+_UNDERSCORED = re.compile(r"[^\W\d_]_+[^\W\d_]")
+
 #: A list of tags has at least so many, of which most have few words, and few an article.
 FEWEST = 4
 _FEW_WORDS, _MOST_WORDS = 4, 8
@@ -37,9 +39,13 @@ def is_tag_list(text: str) -> bool:
 
     >>> is_tag_list("1girl, long_hair, (blue eyes:1.2), smile")
     True
+    >>> is_tag_list("a_red_car, tree")
+    True
     >>> is_tag_list("A man, a woman, a dog, and a cat stand in a park.")
     False
     """
+    if _is_underscored(text):
+        return True
     tags = [claim.question(text) for claim in tags_of(text)]
     lengths = [len(tag.split()) for tag in tags]
     if len(tags) < FEWEST or max(lengths) > _MOST_WORDS:
@@ -51,6 +57,13 @@ def is_tag_list(text: str) -> bool:
     short = sum(length <= _FEW_WORDS for length in lengths)
     with_article = sum(bool(_ARTICLES.search(tag)) for tag in tags)
     return short >= _SHORT_SHARE * len(tags) and with_article <= _ARTICLE_SHARE * len(tags)
+
+
+def _is_underscored(text: str) -> bool:
+    """Whether underscores stand in place of all blanks within its pieces."""
+    pieces = [text[start:end].strip() for start, end, _ in _pieces(text)] if "_" in text else []
+    words = [piece for piece in pieces if piece]
+    return any(map(_UNDERSCORED.search, words)) and not any(" " in piece for piece in words)
 
 
 def list_beside_prose(text: str) -> tuple[int, int] | None:

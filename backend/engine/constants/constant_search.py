@@ -1,5 +1,6 @@
 """The constant parts of a dataset's captions: looked for in a sample, counted in all of them."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -18,6 +19,10 @@ AT_THE_ENDS, ANYWHERE, _WORDING = 0.5, 0.3, 0.02
 _SAMPLE, _LONGEST, _READ = 10_000, 12, 300
 #: Two parts are in about as many captions if one has this share of those of the other.
 _ALIKE = 0.9
+#: A number in front, with that of all captions behind it and a mark: "3:", "(3/120)"; the share of
+#: captions that have one of their own if it counts them.
+_COUNT = re.compile(r"\s*[\[(#]{0,2}(\d+)(?:\s?/\s?(\d+))?(?:[\])]|\s?[:.|]|\t|\s[–—-])")
+_COUNTED = 0.9
 #: Writers whose captions are looked at apart.
 _WRITERS = 20
 
@@ -32,22 +37,30 @@ def find_constants(captions: Callable[[], Captions], total: int) -> tuple[Consta
         return ()
     step = max(1, total // _SAMPLE)
     words_by: dict[str, list[tuple[str, ...]]] = {"": []}
+    counts: dict[str, Counter[tuple[str, str]]] = {"": Counter()}
     languages: dict[str, Counter[str]] = {"": Counter()}
     for number, (caption, writer) in enumerate(captions()):
         if number % step:
             continue
         words = tuple(NUMBER if w.isdecimal() else w for w in words_in(caption)[:_READ])
+        count = [(m[1], m[2] or "") for m in [_COUNT.match(caption)] if m]
         language = language_of(caption)
         for group in {"", writer}:
             words_by.setdefault(group, []).append(words)
+            counts.setdefault(group, Counter()).update(count)
             languages.setdefault(group, Counter())[language] += 1
     sizes = sorted(words_by, key=lambda group: -len(words_by[group]))[: _WRITERS + 1]
-    parts = [
-        part
-        for group in sizes
-        if len(words_by[group]) >= FEWEST
-        for part in _candidates(words_by[group], group, _main_language(languages[group]))
-    ]
+    parts: list[ConstantPart] = []
+    for group in sizes:
+        if len(words_by[group]) < FEWEST:
+            continue
+        number = _running_number(counts[group], len(words_by[group]), group)
+        parts += number
+        parts += (
+            part
+            for part in _candidates(words_by[group], group, _main_language(languages[group]))
+            if part.is_left_out or not (number and part.words[0] == NUMBER)
+        )
     return _in_order(_count(parts, captions())) if parts else ()
 
 
@@ -108,6 +121,17 @@ def _candidates(
             if any(words[:size] in common for size in range(1, len(words))):
                 continue
             yield ConstantPart(words, "begin", writer=writer)
+
+
+def _running_number(
+    counts: Counter[tuple[str, str]], every: int, writer: str
+) -> list[ConstantPart]:
+    """The number in front that counts the captions, if there is one. `counts`: these numbers, with
+    those of all captions, "" where there is none."""
+    if len({number for number, _ in counts}) < _COUNTED * every:
+        return []
+    has_total = all(total for _, total in counts)
+    return [ConstantPart((NUMBER,) * (2 if has_total else 1), "begin", writer=writer)]
 
 
 def _common(numbers: Counter[tuple[str, ...]] | Counter[str], share: float, every: int) -> set:  # type: ignore[type-arg]

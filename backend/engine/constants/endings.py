@@ -1,5 +1,6 @@
 """Endings that say nothing about the picture: who took or owns it, hashtags, the name or the size
-of the file, a shop, its price, a site that sells pictures, and flags of an image generator.
+of the file, a shop, its price, a site that sells pictures, an address, a licence, and flags of an
+image generator.
 
 They belong to no claim: models read them as something that the picture shows, so that a
 photographer's name becomes the most suspicious word.
@@ -44,6 +45,23 @@ def credit_start(text: str) -> int | None:
     return match.start() if match is not None and text[: match.start()].strip() else None
 
 
+#: In front it ends with a mark: "Photo by Jane Doe is on the wall" is a caption.
+_CREDIT_BEFORE = re.compile(
+    rf"\s*[(\[]?(?:(?i:(?:photo(?:graph)?|image|picture|pic)s? (?:by|courtesy of)|courtesy of|©"
+    rf"|via) ?{_NAMES}|@[\w.]{{2,40}})[)\]]?\s?[:|]\s+(?=\S)"
+)
+
+
+def credit_before(text: str) -> int:
+    """Where the credit in front of a caption ends; 0 if there is none.
+
+    >>> credit_before("Photo by Jane Doe: a dog"), credit_before("A photo by Jane: a dog")
+    (19, 0)
+    """
+    match = _CREDIT_BEFORE.match(text[:_LONGEST_CREDIT])
+    return match.end() if match is not None else 0
+
+
 # ---------------------------------------------------------------- pages and files
 
 _SEPARATOR = r"\s(?:[|·•»–—-]{1,2})\s"
@@ -62,6 +80,16 @@ _STOCK = (
 )
 #: Without a mark before it: "A man sells stock photos" is a caption.
 _TITLED = r"(?-i:(?:Royalty[- ]Free )?Stock (?:Photo|Image|Vector|Illustration))(?: #?\d{3,})?"
+#: An address of a page is one that somebody typed; others may be what a sign says, unless they
+#: stand in brackets or behind the sentence.
+_ADDRESS = (
+    r"\s[(\[<]?https?://[^\s<>()]{1,300}[)\]>]?"
+    r"|(?:(?<=[.!?])\s|\s(?=[(\[<])|\s[|·•–—-]{1,2}\s)[(\[<]?"
+    r"(?:www\.[^\s<>()]{1,300}|(?:pic\.twitter\.com|t\.co)/\w{1,40}"
+    r"|[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{2,20}){1,3}"
+    r"|(?:licen[cs]e: ?)?CC(?:0| BY(?:-(?:NC|SA|ND)){0,2})(?:[ -]\d\.\d)?"
+    r"|ID:? ?#?\d{3,20})[)\]>]?"
+)
 #: A single hashtag belongs to the caption, unless that ends before it.
 _PAGE_ENDING = re.compile(
     r"(?:"
@@ -70,7 +98,7 @@ _PAGE_ENDING = re.compile(
     r"|(?:\s#[^\W\d]\w{1,40}){2,150}|(?<=[.!?])\s#[^\W\d]\w{1,40}"
     r"|\s[(\[]?[\w-]{0,40}\d[\w-]{0,40}\.(?:jpe?g|png|gif|webp|bmp|tiff?|heic)[)\]]?"
     r"|\s(?:\d{3,5}[x×]\d{3,5}(?: ?px)?|[(\[]\d{3,5} ?[x×] ?\d{3,5}(?: ?px)?[)\]])"
-    rf"|{_SEPARATOR}(?:US ?)?[$€£] ?\d[\d.,]{{0,12}}"
+    rf"|{_SEPARATOR}(?:US ?)?[$€£] ?\d[\d.,]{{0,12}}|{_ADDRESS}"
     r")[.!]?\s*\Z",
     re.IGNORECASE,
 )
@@ -80,8 +108,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def page_ending_start(text: str) -> int | None:
-    """Where hashtags, a file's, shop's or site's name, a size or a price at the end of a caption
-    start; None if there are none.
+    """Where hashtags, a file's, shop's or site's name, a size, a price, an address or a licence at
+    the end of a caption start; None if there are none.
 
     >>> page_ending_start("A dog on grass | Etsy"), page_ending_start("A dog in a shop, on sale")
     (14, None)
@@ -144,7 +172,8 @@ def cut_at(text: str, start: int | None) -> str:
 
 
 def blank_out_endings(text: str) -> str:
-    """The caption with line breaks in place of its endings, as long as before.
+    """The caption with line breaks in place of its endings and of a credit in front, as long as
+    before.
 
     >>> blank_out_endings("A red dog. © AP #dog #cute").rstrip()
     'A red dog.'
@@ -155,4 +184,5 @@ def blank_out_endings(text: str) -> str:
         if not start:
             break
         described = described[:start]
-    return described + "\n" * (len(text) - len(described))
+    first = credit_before(described)
+    return "\n" * first + described[first:] + "\n" * (len(text) - len(described))

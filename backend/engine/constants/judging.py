@@ -128,13 +128,19 @@ def _is_label(words: Sequence[str], index: int, place: Place) -> bool:
 
 
 def _is_number_of_a_picture(words: Sequence[str], index: int) -> bool:
-    """Whether it is a number behind the word for a picture or beside another number, or the "up" of
-    "score_8_up"."""
+    """Whether it is a number behind the word for a picture or beside another number, that of all
+    pictures, or the "up" of "score_8_up"."""
     before = words[index - 1] if index else ""
     behind = words[index + 1] if index + 1 < len(words) else ""
     if words[index] == NUMBER:
-        return before in _BEFORE_A_NUMBER or NUMBER in (before, behind)
+        is_beside = before in _BEFORE_A_NUMBER or NUMBER in (before, behind)
+        return is_beside or _is_number_of_pictures(words, index)
     return words[index] == "up" and before == NUMBER
+
+
+def _is_number_of_pictures(words: Sequence[str], index: int) -> bool:
+    """Whether it is the second number of "image 3 of 120"."""
+    return tuple(words[max(0, index - 2) : index + 1]) == (NUMBER, "of", NUMBER)
 
 
 def opening_of(words: Sequence[str], language: str = "en") -> tuple[str, ...]:
@@ -162,6 +168,7 @@ def _english_opening(words: Sequence[str]) -> tuple[str, ...]:
         words[last] in _PICTURES
         or words[last] in _OF_OPENINGS
         or (last and words[last] == NUMBER and words[last - 1] in _PICTURES)
+        or _is_number_of_pictures(words, last)
     ):
         last += 1
     if last == len(words):

@@ -19,8 +19,8 @@ _STATED = re.compile(rf"(?<!\w){NUMBER}(?!\w)|{WORD.pattern}")
 Place = Literal["begin", "end", "anywhere"]
 PLACES: tuple[Place, ...] = get_args(Place)
 #: What separates a part from the rest and goes with it; a full stop belongs to the sentence before.
-_SEPARATORS_BEFORE = re.compile(r"[\s,;:|，、；：–—\[(#-]*\Z")
-_SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—\])-]*")
+_SEPARATORS_BEFORE = re.compile(r"[\s,;:|，、；：–—\[(<#-]*\Z")
+_SEPARATORS_AFTER = re.compile(r"[\s,;:|.!?，、；：。–—\])>-]*")
 
 
 @dataclass(frozen=True)

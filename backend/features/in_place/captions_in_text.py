@@ -12,6 +12,7 @@ from functools import partial
 from itertools import chain
 
 from backend.datasets.columns import CAPTION_NAMES, OBJECT_NAMES, usual_name
+from backend.datasets.reading.captions_txt import caption_place
 from backend.datasets.reading.csv_table import DELIMITERS
 
 
@@ -211,6 +212,28 @@ def csv_places(text: str, header: Sequence[str], delimiter: str) -> list[Place]:
         write = partial(_csv_cell, is_quoted=is_quoted, delimiter=delimiter)
         cells.append(Place(start, end, value, name, write))
     return cells
+
+
+def listed_places(text: str) -> list[Place]:
+    """The caption of a line that names its picture first; none if it names none."""
+    if (place := caption_place(text)) is None:
+        return []
+    _, start, end, caption = place
+    start += len(text[start:end]) - len(text[start:end].lstrip())
+    end = start + len(text[start:end].rstrip())
+    return [Place(start, end, caption.strip(), "", partial(_listed, text, start, end))]
+
+
+def _listed(text: str, start: int, end: int, caption: str) -> str:
+    """As the line has it now, if it is read so again, else in quotation marks."""
+    is_quoted = text.startswith('"', start) and text.endswith('"', start, end)
+    is_cell = is_quoted or text[:start].rstrip().endswith(",")
+    quoted = _csv_cell(_one_line(caption), True, ",")
+    for cell in (_csv_cell(caption, is_quoted, ",") if is_cell else caption, quoted):
+        place = caption_place(text[:start] + cell + text[end:])
+        if place is not None and place[3].strip() == caption:
+            return cell
+    raise NotThere("a line with the new caption would be read otherwise")
 
 
 def _csv_cell(caption: str, is_quoted: bool, delimiter: str) -> str:

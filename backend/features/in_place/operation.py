@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 class ApplyOptions(Options):
     """Write decided corrections into the source's own files: texts and JSON beside pictures, CSV,
-    TSV and JSON lines. Only the captions change, to the byte; nothing is removed or tagged.
+    TSV, JSON and lists of pictures with captions. Only the captions change, to the byte; nothing is
+    removed or tagged.
 
     Copies of the files as they were are kept in the folder .bak of the source, and --undo puts them
     back. A file that has changed since the import is left alone and listed.

@@ -1,8 +1,8 @@
 """What has to be written where: each file of a source, with the bytes that change.
 
-A table is read line by line, so that a large one needs no memory; a row is only changed if it is
-the one that was imported, by its picture or its id, and has the captions that were imported. If one
-of its rows is not, the whole file is left alone.
+A table is read line by line, so that a large one needs no memory, a JSON document as a whole; a row
+is only changed if it is the one that was imported, by its picture or its id, and has the captions
+that were imported. If one of its rows is not, the whole file is left alone.
 """
 
 import hashlib
@@ -11,11 +11,12 @@ import json
 import math
 import os
 import stat
+from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import pairwise, product
+from itertools import accumulate, pairwise, product
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from backend.datasets.read_options import (
     where_to_state,
 )
 from backend.datasets.reading.caption_fields import MARKS
+from backend.datasets.reading.captions_txt import caption_place
 from backend.datasets.reading.csv_table import csv_rows, has_return, split_at_returns
 from backend.datasets.reading.json_tables import is_document
 from backend.datasets.reading.pair_checks import derived_id
@@ -44,8 +46,10 @@ from backend.features.in_place.captions_in_text import (
     csv_places,
     delimiter_of,
     json_places,
+    listed_places,
     text_readings,
 )
+from backend.features.in_place.documents import document_rows, is_lines
 from backend.features.in_place.report import LeftAlone
 from db.texts import compose
 
@@ -289,6 +293,8 @@ class SourceFiles:
         splices, already_there = search.result()
         if lines.digest() != digest:
             raise NotThere(_NOT_EXACT)
+        if lines.document:
+            splices = _in_whole_lines(lines, splices)
         counts = changes, *_ = _counts(splices, rows.values(), already_there)
         ends = sorted((splice.start, splice.start + len(splice.before)) for splice in changes)
         if any(end > start for (_, end), (start, _) in pairwise(ends)):
@@ -330,8 +336,8 @@ def _encoding(file: Any, name: str, stated: str | None, is_guessed: bool) -> tup
 
 
 def _check_ending(name: str) -> None:
-    """Raise NotThere for a table that is not of lines of text."""
-    if PurePosixPath(name).suffix.lower() not in TEXT_TABLES:
+    """Raise NotThere for a table that is no text."""
+    if PurePosixPath(name).suffix.lower() not in (*TEXT_TABLES, ".json", *_LISTS):
         raise NotThere(_OTHER_FORMAT)
 
 
@@ -358,9 +364,11 @@ def _by_text(group: CaptionGroup, beside: Beside | None) -> Iterator[CaptionGrou
             yield replace(group, changes=changes)
 
 
+#: Endings of texts that list pictures with their captions.
+_LISTS = (".txt", ".token")
 _OTHER_FORMAT = (
-    "captions are written into CSV, TSV, JSON lines and texts beside pictures only. Export the "
-    "dataset instead"
+    "captions are written into CSV, TSV, JSON, lists of pictures with captions, and texts beside "
+    "pictures only. Export the dataset instead"
 )
 _NOT_EXACT = "it cannot be written again byte for byte in its encoding"
 
@@ -393,13 +401,14 @@ def _encode(text: str, encoding: str) -> bytes:
 @dataclass(frozen=True)
 class _Record:
     """A row of a table as it is written: `number` as an import counts; `texts`: all texts in it;
-    `header`, `stated`: of CSV, the delimiter if it was stated."""
+    `header`, `stated`: of CSV, the delimiter if it was stated; `find`: the places of any other."""
 
     number: int
     lines: Sequence[tuple[int, int, str]]
     texts: Sequence[str]
     header: Sequence[str] = ()
     stated: str | None = None
+    find: Callable[[str], list[Place]] = json_places
 
     def names(self) -> set[str]:
         """By which `CaptionGroup.identity` names it."""
@@ -409,7 +418,7 @@ class _Record:
         """Its first byte and line, its text, and the places in that."""
         if not self.header:
             start, line, text = self.lines[0]
-            return start, line, text, json_places(text)
+            return start, line, text, self.find(text)
         # What stands before a record without being one: the header, empty lines.
         for first in reversed(range(len(self.lines))):
             text = "".join(line for *_, line in self.lines[first:])
@@ -486,6 +495,8 @@ class _Lines:
         self._text = io.TextIOWrapper(file, encoding, _errors(encoding), newline="\n")
         self.encoding, self._hash = encoding, hashlib.sha256(mark)
         self._start = len(mark)
+        #: The lines of a JSON document, whose rows are counted in characters of it.
+        self.document: list[tuple[int, int, str]] = []
 
     def __iter__(self) -> Iterator[tuple[int, int, str]]:
         """(first byte, number, text) of each line."""
@@ -510,12 +521,15 @@ def _records_in(
     mark, encoding = _encoding(file, path.name, encoding, is_guessed=True)
     file.seek(len(mark))
     is_json = ending in JSON_LINES
-    if is_json and is_document(decoded_lines(file, encoding)):
-        raise NotThere(_OTHER_FORMAT)
+    has_document = ending == ".json" or (is_json and is_document(decoded_lines(file, encoding)))
     file.seek(len(mark))
     lines = _Lines(file, mark, encoding)
+    if has_document:
+        return lines, _document_records(lines)
     if is_json:
         return lines, _json_records(lines)
+    if ending in _LISTS:
+        return lines, _listed_records(lines)
     delimiter = delimiter or ("\t" if ending == ".tsv" else None)
     return lines, _csv_records(lines, delimiter, path.name)
 
@@ -537,7 +551,59 @@ def _rows_by_key(
     return rows
 
 
-def _json_records(lines: _Lines) -> Iterator[_Record]:
+def _document_records(lines: _Lines) -> Iterator[_Record]:
+    """The rows of a JSON document, by their places in its characters, or of lines of JSON."""
+    every = list(lines)
+    document = "".join(text for *_, text in every)
+    if is_lines(document):
+        yield from _json_records(every)
+        return
+    lines.document = every
+    for row in document_rows(document):
+        texts = [*_texts_in(row.value), *filter(None, [row.picture])]
+        yield _Record(row.number, [(row.start, 0, document[row.start : row.end])], texts)
+
+
+def _in_whole_lines(lines: _Lines, splices: Sequence[Splice]) -> list[Splice]:
+    """What changes in the lines of a document, as bytes; several rows may stand in one line.
+    `splices`: by their places in its characters."""
+    starts = list(accumulate((len(text) for *_, text in lines.document), initial=0))
+    pieces: list[tuple[int, int, list[Splice]]] = []
+    for splice in sorted(splices, key=lambda splice: splice.start):
+        length = len(_decode(splice.before, lines.encoding))
+        first = bisect_right(starts, splice.start) - 1
+        last = bisect_right(starts, splice.start + length - 1)
+        if pieces and first < pieces[-1][1]:
+            pieces[-1] = (pieces[-1][0], last, [*pieces[-1][2], splice])
+        else:
+            pieces.append((first, last, [splice]))
+    return [_whole_lines(lines, starts[first], first, last, of) for first, last, of in pieces]
+
+
+def _whole_lines(
+    lines: _Lines, start: int, first: int, last: int, splices: Sequence[Splice]
+) -> Splice:
+    """The lines `first` to `last` of a document, which begin at character `start`, with splices."""
+    before = "".join(text for *_, text in lines.document[first:last])
+    after, position = "", start
+    for splice in splices:
+        after += before[position - start : splice.start - start]
+        after += _decode(splice.after, lines.encoding)
+        position = splice.start + len(_decode(splice.before, lines.encoding))
+    after += before[position - start :]
+    place, number, _ = lines.document[first]
+    old, new = (_encode(each, lines.encoding) for each in (before, after))
+    return Splice(place, old, new, number)
+
+
+def _listed_records(lines: _Lines) -> Iterator[_Record]:
+    for start, number, text in lines:
+        if (place := caption_place(text)) is not None:
+            texts = [place[0], place[3]]
+            yield _Record(number, [(start, number, text)], texts, find=listed_places)
+
+
+def _json_records(lines: Iterable[tuple[int, int, str]]) -> Iterator[_Record]:
     for start, number, text in lines:
         try:
             values = json.loads(text)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.engine.captions import lower_words
 from backend.engine.claims.claim import whole
 from backend.engine.claims.division import DIVISIONS, Division
 from backend.engine.claims.finding import find_claims
@@ -42,6 +43,12 @@ def test_a_caption_of_one_claim_is_its_claim_with_every_character(caption: str) 
          "ASSISTANT: It is red.", ["A dog.", "It runs.", "It is red."]),
         ("**Description:** A red bus.\nIt is parked.", ["A red bus.", "It is parked."]),
         ("<image>A dog runs.<image>A cat sits.", ["A dog runs.", "A cat sits."]),
+        ('<div class="a">A dog runs.</div><p>A cat sits.', ["A dog runs.", "A cat sits."]),
+        ("[CLS] A dog runs. [SEP]", ["A dog runs."]),
+        ("<|im_start|>assistant\nA dog runs.<|im_end|>", ["A dog runs."]),
+        ("Légende : A dog runs.", ["A dog runs."]), ("描述：A dog runs.", ["A dog runs."]),
+        ("- **Subject:** A dog runs.\n- **Main place**: a lake", ["A dog runs.", "a lake"]),
+        ("**A red bus**\nIt is parked.", ["It is parked."]),
         ("كلب يركض في الحديقة. إنه بني اللون.", ["كلب يركض في الحديقة.", "إنه بني اللون."]),
         ("一只狗在跑。它是红色的！", ["一只狗在跑。", "它是红色的！"]),
         ("Ein Hund z. B. läuft. A dog runs.", ["Ein Hund z. B. läuft.", "A dog runs."]),
@@ -86,6 +93,7 @@ def test_what_cannot_be_divided_stays_and_the_rest_is_divided() -> None:
         ("sunset, beach, palm tree, waves", ["sunset", "beach", "palm tree", "waves"]),
         ("red bus\nstreet\nrain\nnight", ["red bus", "street", "rain", "night"]),
         ("((((red dog)))), [cat], {tree:.5}, sky", ["red dog", "cat", "tree", "sky"]),
+        ("a_red_car, tree", ["a_red_car", "tree"]), ("a_red_car_on_grass", ["a_red_car_on_grass"]),
         ("狗，猫，树，天空", ["狗", "猫", "树", "天空"]),
         (":), ^_^, smile, eyes, hat, 1.5", ["smile", "eyes", "hat", "1.5"]),
     ],
@@ -113,7 +121,8 @@ def test_an_enumeration_in_a_sentence_is_no_list_of_tags(caption: str) -> None:
     "ending",
     [" (Photo: Jane Doe/AP)", " #cute #dog", " | Etsy", " IMG_0123.jpg", " --ar 16:9",
      " (1920 x 1080 px)", " 1920x1080", " - $12.99", " | €5",
-     " #cute" * 2000, " --v 6" * 40, " - Etsy #dog #cute --v 6"],
+     " https://example.com/a", " (www.example.com)", " - jane@example.com", " (CC BY-SA 4.0)",
+     " [ID: 10023]", " #cute" * 2000, " --v 6" * 40, " - Etsy #dog #cute --v 6"],
 )  # fmt: skip
 def test_an_ending_that_says_nothing_of_the_picture_belongs_to_no_claim(
     ending: str, division: Division
@@ -121,6 +130,63 @@ def test_an_ending_that_says_nothing_of_the_picture_belongs_to_no_claim(
     caption = f"A red dog runs on grass{ending}"
     (claim,) = find_claims(caption, division)
     assert claim.of(caption) == "A red dog runs on grass"
+
+
+@pytest.mark.parametrize("before", ["Photo by Jane Doe: ", "@jane_12: ", "(Courtesy of AP) | "])
+def test_a_credit_in_front_belongs_to_no_claim(before: str) -> None:
+    assert texts(f"{before}A red dog runs") == ["A red dog runs"]
+    assert texts(f"A {before}a red dog runs") == [f"A {before}a red dog runs"]
+
+
+@pytest.mark.parametrize(
+    "caption",
+    ["**A red** dog runs.", "A *red* dog __runs__.", "A _red_ dog runs.", "[A red dog runs.]",
+     '"A red dog runs."', "« A red dog runs. »", "(**A red** dog runs.)", "'A red dog runs.'",
+     "A <b>red</b> dog runs.", "[b]A red dog[/b] runs.", "`A red dog runs.`", "> A red dog runs.",
+     "- A red dog runs.", "# A red dog runs.", "--- A red dog runs. ---", "**A red dog runs.**",
+     "**Subject:** A red dog runs.",
+     "\"\"\"A red dog runs.\"\"\"", "* **Subject**: A red dog runs."],
+)  # fmt: skip
+@pytest.mark.parametrize("division", ["auto", "whole"])
+def test_formatting_marks_are_no_words(caption: str, division: Division) -> None:
+    (claim,) = find_claims(caption, division)
+    assert claim.question(caption) == "A red dog runs."
+    assert claim.kind != "whole"
+    places = [claim.in_caption(caption, start, end) for start, end in [(2, 5), (6, 9), (10, 14)]]
+    assert [caption[slice(*place)] for place in places] == ["red", "dog", "runs"]
+    assert [claim.in_question(caption, *place) for place in places] == [(2, 5), (6, 9), (10, 14)]
+    corrected = claim.answer(caption, "A blue dog runs.")
+    assert claim.replaced_in(caption, corrected or "") == caption.replace("red", "blue")
+
+
+@pytest.mark.parametrize(
+    "caption",
+    ["5 * 3 * 2 dogs", "A (red) dog", "(left) A dog (right)", '"A dog" and "a cat"', "A dog* runs*",
+     "'Tis a dog's life", "A dog #1 on a_b_c", "It reads [EXIT]", "-5 dogs", "*",
+     "He says “A dog”", "^_^ a dog ^_^"],
+)  # fmt: skip
+def test_other_signs_are_read_as_they_stand(caption: str) -> None:
+    assert find_claims(caption, fits=lambda _: True) == whole(caption)
+
+
+def test_a_correction_keeps_the_marks_of_what_it_keeps() -> None:
+    caption = "**A red dog** runs on *green* grass."
+    (claim,) = find_claims(caption)
+    answers = {
+        "A red cat runs on green grass.": "**A red cat** runs on *green* grass.",
+        "A red dog runs on grass.": "**A red dog** runs on grass.",
+        "A big red dog runs on dry green grass.": "**A big red dog** runs on dry *green* grass.",
+        "Two cats sleep in a kitchen.": "Two cats sleep in a kitchen.",
+    }
+    assert {text: claim.answer(caption, text) for text in answers} == answers
+    first, second = find_claims("A **dog runs. It** is red.")
+    assert first.answer("A **dog runs. It** is red.", "A cat runs.") is None
+    assert second.question("A **dog runs. It** is red.") == "The dog is red."
+
+
+def test_a_claim_has_the_marks_around_it() -> None:
+    assert texts("**A dog runs.** (It is red.)") == ["**A dog runs.**", "(It is red.)"]
+    assert texts("**A dog runs. It is red.**") == ["A dog runs.", "It is red."]
 
 
 def test_what_is_repeated_is_marked() -> None:
@@ -149,6 +215,7 @@ def test_claims_are_ordered_parts_of_the_caption(caption: str, division: Divisio
     assert edges == sorted(edges)
     assert 0 <= edges[0] <= edges[-1] <= len(caption)
     for claim in claims:
-        assert len(claim.question(caption)) == claim.end - claim.start
+        if claim.kind != "tag":  # whose underscores are blanks
+            assert len(lower_words(claim.question(caption))) == len(lower_words(claim.of(caption)))
         if claim.kind != "whole":
             assert claim.of(caption).strip() == claim.of(caption) != ""

@@ -80,11 +80,18 @@ def test_openings_that_name_no_picture() -> None:
 @pytest.mark.parametrize(
     ("before", "part"),
     [("Photo {}: ", "photo #"), ("[2021-03-{}] ", "# # #"), ("IMG_{}.jpg ", "img # jpg"),
-     ("Image {} shows ", "image # shows"), ("{} dogs and ", None), ("On table {} ", None)],
+     ("Image {} shows ", "image # shows"), ("Image {} of 120: ", "image # of #"),
+     ("({}/120) ", "# #"), ("[{}] ", "#"), ("{}: ", "#"), ("{}\t", "#"),
+     ("{} dogs and ", None), ("On table {} ", None)],
 )  # fmt: skip
 def test_numbers_that_differ(before: str, part: str | None) -> None:
     captions = [before.format(10 + number) + caption for number, caption in enumerate(PLAIN)]
     assert left_out_of(captions) == ({part} if part else set())
+
+
+def test_a_number_that_several_captions_have_counts_none() -> None:
+    captions = [f"{1 + number % 5}: {caption}" for number, caption in enumerate(PLAIN)]
+    assert left_out_of(captions) == set()
 
 
 def test_brackets_go_with_what_they_hold() -> None:
@@ -200,6 +207,7 @@ def test_parts_in_other_languages_are_listed_and_judged(caption: str, words: str
         ("ohwxes, a dog", "ohwx", ["ohwxes, a dog"]),
         ("A dog #ohwx", "ohwx", ["A dog"]),
         ("A red (ohwx) ball", "ohwx", ["A red", "ball"]),
+        ("<ohwx> a dog", "ohwx", ["a dog"]),
         ("ohwx style", "ohwx style", ["ohwx style"]),
         ("tag1, ohwx, (smile:1.2), long_hair, hat", "ohwx", ["tag1", "smile", "long_hair", "hat"]),
         ("في الصورة كلب", "في الصورة", ["كلب"]),

@@ -65,6 +65,17 @@ def table(name: str, content: bytes, changes: dict[str, str], expected: bytes) -
     return Case({name: content}, changes, {name: expected})
 
 
+def replaced(name: str, content: bytes, changes: dict[str, str]) -> Case:
+    """A table in which the captions are replaced and nothing else is."""
+    expected = content
+    for before, after in changes.items():
+        expected = expected.replace(before.encode(), after.encode())
+    return table(name, content, changes, expected)
+
+
+COCO_IMAGES = b'{"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}],\n'
+
+
 def kinds_in_rows(*ids: str) -> Case:
     """Captions of several columns; `ids`: of the rows, with the comma behind each."""
     head, first, second = ("id,", *ids) if ids else ("", "", "")
@@ -130,6 +141,59 @@ ROUND_TRIPS = {
         {"a dog": "a cat", "a cöw": "a bäll"},
         b'{"id": 7, "image": "a.png", "caption": "a cat", "was": "a dog"}\n\n'
         b'{"image":"b.png","n":1.50,"caption":"a b\xc3\xa4ll"}\n',
+    ),
+    "list of objects": table(
+        "t.json",
+        b'\xef\xbb\xbf[\r\n  {"id": 7, "image": "a.png", "caption" : "a\\/b", "was": "a dog"},\r\n'
+        b'  {"n":1.50,"image":"b.png",\n   "caption":"a c\xc3\xb6w", "x": "\\u00e9"}\r\n]',
+        {"a/b": "a cat", "a cöw": 'a "bäll"'},
+        b'\xef\xbb\xbf[\r\n  {"id": 7, "image": "a.png", "caption" : "a cat", "was": "a dog"},\r\n'
+        b'  {"n":1.50,"image":"b.png",\n   "caption":"a \\"b\xc3\xa4ll\\"", "x": "\\u00e9"}\r\n]',
+    ),
+    "list of objects in one line": replaced(
+        "t.json", b'[{"image":"a.png","caption":"a dog"},{"image":"b.png","caption":"a cow"}]',
+        {"a dog": "a big cat", "a cow": "a hen"},
+    ),
+    "list of objects in UTF-16": table(
+        "t.json", '\ufeff[{"image": "a.png",\n"caption": "a dög"}]\n'.encode("utf-16-le"),
+        {"a dög": "a cat"},
+        '\ufeff[{"image": "a.png",\n"caption": "a cat"}]\n'.encode("utf-16-le"),
+    ),
+    "list that is called like JSON lines": replaced(
+        "t.jsonl", b'[\n{"image": "a.png", "caption": "a dog"}\n]\n', {"a dog": "a cat"}
+    ),
+    "list in an object": replaced(
+        "t.json", b'{"info": "x", "data": [{"image": "a.png", "caption": "a dog"}]}',
+        {"a dog": "a cat"},
+    ),
+    "lists of splits": replaced(
+        "t.json", b'{"train": [{"image": "a.png", "caption": "a dog"}],\n'
+        b'"val": [{"image": "b.png", "caption": "a dog"}]}', {"a dog": "a cat"},
+    ),
+    "JSON lines that are called like JSON": replaced(
+        "t.json",
+        b'{"image": "a.png", "caption": "a dog"}\n{"image": "b.png", "caption": "a cow"}\n',
+        {"a cow": "a cat"},
+    ),
+    "COCO": replaced(
+        "t.json", b'{"annotations": [{"image_id": 2, "id": 1, "caption": "a dog"},\n'
+        b'{"image_id": 1, "id": 2, "caption": "a dog"}, {"image_id": 1, "id": 3,"caption":"c"}],\n'
+        b'"images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}]}\n',
+        {"a dog": "a cat"},
+    ),
+    "COCO without ids": replaced(
+        "t.json", COCO_IMAGES + b'"annotations": [{"image_id": 1, "caption": "a dog"}, '
+        b'{"image_id": 2, "caption": "a cow"}]}', {"a cow": "a cat"},
+    ),
+    "list of tokens": Case(
+        {"f.token.txt": b'a.png#0\tA dog .\r\na.png#1\tA c\xc3\xb6w runs .\r\nb.png#0\tA dog .'},
+        {"A cöw runs .": 'A hen , "big" .', "A dog .": "A cat ."},
+        {"f.token.txt": b'a.png#0\tA cat .\r\na.png#1\tA hen , "big" .\r\nb.png#0\tA cat .'},
+    ),
+    "captions.txt": Case(
+        {"captions.txt": b'image,caption\na.png,A dog runs\nb.png,"A cow, red"\n'},
+        {"A dog runs": 'A cat, "big"', "A cow, red": "A hen"},
+        {"captions.txt": b'image,caption\na.png,"A cat, ""big"""\nb.png,"A hen"\n'},
     ),
     "lists whose captions change places": table(
         "t.jsonl",
@@ -226,8 +290,34 @@ LEFT_ALONE = {
         Case({"t.tar": tar_bytes([("a.png", encoded()), ("a.txt", b"a dog")])},
              {"a dog": "a cat"}, {}, ()), "",
     ),
-    "a list that is called like JSON lines": (
-        Case({"t.jsonl": b'[{"image": "a.png", "caption": "dog a"}]'}, {"dog a": "cat a"}, {}), "",
+    "a document of another form": (
+        Case(
+            {"t.json": b'{"images": [{"filename": "a.png", "sentences": [{"raw": "a dog"}]}]}'},
+            {"a dog": "a cat"}, {},
+        ), "list of objects",
+    ),
+    "a document with another caption": (
+        table(
+            "t.json", b'[{"image": "a.png", "caption": "a dog"}]', {"a dog": "a cat"},
+            b'[{"image": "a.png", "caption": "a hen"}]',
+        ), "has changed",
+    ),
+    "a document that is cut": (
+        table(
+            "t.json", b'[{"image": "a.png", "caption": "a dog"}]', {"a dog": "a cat"},
+            b'[{"image": "a.png", "caption": "a dog"}, {',
+        ), "JSON",
+    ),
+    "another picture in COCO": (
+        table(
+            "t.json", COCO_IMAGES + b'"annotations": [{"image_id": 1, "caption": "a dog"}]}',
+            {"a dog": "a cat"},
+            COCO_IMAGES + b'"annotations": [{"image_id": 2, "caption": "a dog"}]}',
+        ), "its picture",
+    ),
+    "several lines in a list": (
+        Case({"captions.txt": b"a.png,A dog\nb.png,A cow\n"}, {"A dog": "A\ncat"}, {}),
+        "several lines",
     ),
     "a part of a cell": (
         Case(
@@ -259,16 +349,31 @@ def test_a_dry_run_is_a_diff_that_patch_applies(workspace: Workspace, tmp_path: 
     folder = captioned(tmp_path / "pairs", a="a dog\n", b="a cow")
     workspace.jobs.import_dataset(folder)
     correct(workspace, {"a dog": "a cat", "a cow": "a goat"})
+    check_diff(workspace, folder)
+
+
+def check_diff(workspace: Workspace, folder: Path) -> None:
+    """The diff of a dry run does what the run does."""
+    before = contents(folder)
     diff = apply(workspace, dry_run=True).diff
     done = subprocess.run(
         ["git", "apply", "--unidiff-zero", "-"], input=diff + "\n", text=True, cwd=folder
     )
     assert done.returncode == 0
     by_patch = contents(folder)
-    write(folder / "a.txt", "a dog\n")
-    write(folder / "b.txt", "a cow")
+    for name, content in before.items():
+        write(folder / name, content)
     apply(workspace)
     assert contents(folder) == by_patch
+
+
+@pytest.mark.parametrize("name", ["COCO", "list of tokens", "list of objects in one line"])
+def test_the_diff_of_a_document_is_of_whole_lines(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    imported(workspace, tmp_path / "pairs", ROUND_TRIPS[name])
+    correct(workspace, ROUND_TRIPS[name].changes)
+    check_diff(workspace, tmp_path / "pairs")
 
 
 def test_files_that_have_changed_are_left_alone_and_named(
