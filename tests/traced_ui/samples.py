@@ -282,7 +282,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         is_login=True,
         keys=[SimpleNamespace(id=7, label=text, may_review=True, created_at=NOW)],
     ),
-    "login.html": lambda text: login.login_page(f"/{text}", text),
+    "login.html": lambda text: login.login_page(f"/{text}", text, text),
     "problems.html": lambda text: render(
         "problems.html", count=1, page=1, pages=1, rows=[[text, "3", text, text]], dataset_id=3
     ),
