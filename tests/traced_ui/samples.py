@@ -250,7 +250,8 @@ def classifiers(text: str) -> list[ClassifierRow]:
 def accounts(text: str) -> str:
     people = [SimpleNamespace(name=text, role=text, active=False)]
     accounts = SimpleNamespace(accounts=lambda: people, may_settle=lambda name: True)
-    workspace: Any = SimpleNamespace(accounts=accounts)
+    settings = SimpleNamespace(author=text)
+    workspace: Any = SimpleNamespace(accounts=accounts, settings=settings)
     return accounts_form.accounts_html(workspace, "Eve")
 
 
