@@ -11,6 +11,7 @@ from app import app
 from backend.errors import SettingsError
 from backend.features.bulk_edit import part
 from backend.features.bulk_edit.applying import BulkEdit
+from backend.features.bulk_edit.command import summary
 from backend.features.bulk_edit.editing import edit_queue
 from backend.review.views import EditedCaption, EditView
 from backend.verdict_texts import ENRICHMENT, TEXTS
@@ -75,6 +76,22 @@ def test_an_edit_is_limited_to_the_selection_or_the_queue(workspace: Workspace) 
         ({"scope": "<b>"}, "There is no"),
     ):
         assert message in page.press("edit-apply", edit=wrong)
+
+
+def test_pairs_that_several_people_judge_alone_are_named_as_such(workspace: Workspace) -> None:
+    workspace.accounts.add("Ada", "a long password")
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    shown = edit_queue(workspace.seen_by("Ada").store, EVERY, BulkEdit(prefix="Photo: "))
+    assert (shown.changed, shown.left_alone, shown.unjudged) == (0, 0, shown.looked_at)
+    assert "not sure" not in part.form({}, shown)
+
+
+@pytest.mark.parametrize(("count", "verb"), [(1, "is"), (2, "are")])
+def test_counts_of_what_is_left_agree_with_their_verbs(count: int, verb: str) -> None:
+    plan = EditView(1, 9, 1, 0, count, count, 0, (), unjudged=count)
+    assert f"; {count} {verb} decided removed" in part.form({}, plan)
+    assert f"; {count} {verb} judged by" in part.form({}, plan)
+    assert f"{count} {verb} removed, vague or not sure" in summary(plan, True)
 
 
 def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path: Path) -> None:
