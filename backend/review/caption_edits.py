@@ -67,7 +67,8 @@ def edit_captions(
         if after is None:
             break
     changed_count, passed_over = len(rewrites), 0
-    if author is not None and rewrites:
+    # A request that comes again finds nothing to change; it is told what it did.
+    if author is not None and (rewrites or request_id is not None):
         with store.writing(large=True) as session:
 
             def rewritten() -> tuple[int, int]:

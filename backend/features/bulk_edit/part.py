@@ -70,8 +70,9 @@ def edit(page: PageActions, act: FilledForm) -> Parts:
         return {"toast": page.toast, "edit": form(act.edit, report, _count_vague(page))}
     page.state.after = None
     page.state.advance()
+    undo = f" Press Z to undo {'it' if report.changed == 1 else 'them all'}."
     page.say(
-        f"{count_of(report.changed, 'caption')} changed. Press Z to undo them all."
+        f"{count_of(report.changed, 'caption')} changed.{undo if report.changed else ''}"
         + changed_meanwhile(report.passed_over),
         "good",
     )

@@ -116,6 +116,22 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert (report.counts.edited, report.counts.enriched) == (len(lines), 0)
 
 
+def test_an_edit_that_arrives_twice_says_twice_what_it_did(workspace: Workspace) -> None:
+    """The server may have ended after the edit, before its answer."""
+    page, count = Page(workspace), len(texts(workspace))
+    asked = {"request": "a" * 32, "dataset": 1, **edit(prefix="Photo: ")}
+    messages = [page.press("edit-apply", **asked) for _ in range(2)]
+    assert all(f"{count} captions changed. Press Z to undo them all" in each for each in messages)
+
+
+def test_only_what_has_changed_can_be_undone(workspace: Workspace) -> None:
+    page = Page(workspace)
+    row = workspace.review.queue_page(EVERY, limit=1).rows[0]
+    one = {"edit": {"scope": "selected", "suffix": "!"}, "pairs": [[row.pair_id, 0]]}
+    assert "1 caption changed. Press Z to undo it." in page.press("edit-apply", **one)
+    assert "0 captions changed.<" in page.press("edit-apply", **one)
+
+
 def test_an_edit_is_of_the_queue_that_was_shown(workspace: Workspace) -> None:
     """The next page may show another one when it sends the edit again."""
     page = Page(workspace)
