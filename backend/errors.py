@@ -201,7 +201,7 @@ class NotFound(TracedError):
 
 
 class VerdictConflict(TracedError):
-    title = "This pair was decided in the meantime"
+    title = "This pair was changed in the meantime"
     exit_status = 9
 
 

@@ -60,11 +60,13 @@ class VersionConflict(Exception):
     def __init__(self, expected_version: int, current: PairState) -> None:
         self.expected_version = expected_version
         self.current = current
-        who = current.decided_by or "somebody"
-        decision = cast("Decision | None", current.decision)
-        act = decision and ACTS.get(decision, f"decided: {decision}")
-        change = f"{who} {act}" if act else "it is undecided now"
-        super().__init__(
-            f"The pair changed while you were looking at it: {change}. Look at it again, then "
-            "decide."
-        )
+        super().__init__(f"{_what_changed(current)}. Look at it again, then decide.")
+
+
+def _what_changed(current: PairState) -> str:
+    if current.decision is None:
+        # An edit of many captions gives an undecided pair another text.
+        is_edited = current.corrected_caption is not None
+        return "Its caption was edited" if is_edited else "It is undecided now"
+    act = ACTS.get(cast("Decision", current.decision), f"decided: {current.decision}")
+    return f"{current.decided_by or 'Somebody'} {act}"

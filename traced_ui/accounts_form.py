@@ -95,8 +95,9 @@ def accounts_html(workspace: Workspace, by: str | None) -> str:
     may_change = bool(by) and workspace.accounts.may_settle(by)
     accounts = workspace.accounts.accounts()
     return render(
-        "team/accounts.html", accounts=accounts, may_change=may_change, by=by, roles=list(ROLES)
-    )
+        "team/accounts.html", accounts=accounts, may_change=may_change, by=by, roles=list(ROLES),
+        author=workspace.settings.author,
+    )  # fmt: skip
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
@@ -104,7 +105,7 @@ def add_account(workspace: Workspace, by: str | None, name: str, password: str, 
     SettingsError."""
     _check_right(workspace, by)
     account = workspace.accounts.add(name, password, role)
-    return f"{account.name} can now log in, as {account.role}."
+    return f"{account.name} can now log in, as {_with_article(account.role)}."
 
 
 def change_account(
@@ -123,9 +124,17 @@ def change_account(
         return f"{name} has a new password, and has to log in with it."
     if change == "role":
         workspace.accounts.change(name, role=role)
-        return f"{name} is {'an' if role[:1] in 'aeiou' else 'a'} {role} now."
+        return f"{name} is {_with_article(role)} now."
     workspace.accounts.change(name, active=change == "in")
     return f"{name} can log in again." if change == "in" else f"{name} can no longer log in."
+
+
+def _with_article(role: str) -> str:
+    """
+    >>> [_with_article(role) for role in ROLES]
+    ['a curator', 'an adjudicator']
+    """
+    return f"{'an' if role[:1] in 'aeiou' else 'a'} {role}"
 
 
 def _check_right(workspace: Workspace, by: str | None) -> None:

@@ -26,6 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.accounts.team_accounts import LOGIN_HOLDS, NOTICED_WITHIN, Team
 from backend.accounts.throttle import Throttle, known_device, network_of, new_device
+from backend.counts import count_of
 from backend.workspace import NOBODY, Workspace
 from traced_ui.problems import problem
 from traced_ui.templates import render_page
@@ -238,14 +239,14 @@ def add_routes(app: fastapi.FastAPI, team: Team, root: str = "", is_framed: bool
         token = None if waits else team.log_in(name, password)
         if token is None:
             message = (
-                f"Too many attempts. Try again in {math.ceil(waits)} seconds."
+                f"Too many attempts. Try again in {count_of(math.ceil(waits), 'second')}."
                 if waits
                 else "Wrong name or password."
             )
             status = 429 if waits else 401
             headers = {"Retry-After": str(math.ceil(waits))} if waits else None
             if page:
-                return HTMLResponse(login_page(to, message), status, headers)
+                return HTMLResponse(login_page(to, message, name), status, headers)
             return JSONResponse({"detail": message}, status, headers)
         first, *others = limits
         throttle.record_success(first)
@@ -316,6 +317,6 @@ def inner(to: str) -> str:
     return to if plain and "\\" not in to else "/"
 
 
-def login_page(to: str, problem: str = "") -> str:
-    """A standalone page: nothing of the app is served before login."""
-    return render_page("login.html", to=inner(to), problem=problem)
+def login_page(to: str, problem: str = "", name: str = "") -> str:
+    """A standalone page: nothing of the app is served before login. `name`: as it was typed."""
+    return render_page("login.html", to=inner(to), problem=problem, name=name)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from backend.counts import count_of
 from backend.engine.detection.explanations import RISE, Reason, Reasons
 from backend.engine.trajectories.trajectory import Trajectory
-from traced_ui.templates import render
+from traced_ui.templates import percent, render
 
 #: Features that contribute less than this are not shown.
 _LEAST = 0.05
@@ -112,17 +112,17 @@ def _share(log_p: float) -> str:
 
 
 def _expected_text(reason: Reason, trajectory: Trajectory) -> str:
-    """ " (it expected grass 0.61)" for the first of the words; empty if unknown."""
+    """ " (it expected grass 61 %)" for the first of the words; empty if unknown."""
     words = expected_words(trajectory, reason.words[0])
     return f" (it expected {words})" if words else ""
 
 
 def expected_words(trajectory: Trajectory | None, word: int) -> str:
-    """ "cat 0.61, dog 0.20": what the captioner expected in place of a word; empty if unknown."""
+    """ "cat 61 %, dog 20 %": what the captioner expected in place of a word; empty if unknown."""
     expectation = trajectory.expectation if trajectory is not None else None
     if expectation is None or word >= len(expectation.alternatives):
         return ""
-    return ", ".join(f"{text} {p:.2f}" for text, p in expectation.alternatives[word])
+    return ", ".join(f"{text} {percent(p)}" for text, p in expectation.alternatives[word])
 
 
 def expectations_by_word(trajectory: Trajectory | None) -> Sequence[str]:

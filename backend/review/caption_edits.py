@@ -38,7 +38,7 @@ def edit_captions(
     """Preview the change on the pairs of a queue; with an `author`, apply it in one transaction,
     which their next undo reverts. What `change` raises ends it, and nothing is written.
     `request_id`: see `request_queries.run_idempotent`."""
-    looked_at = unchanged_count = left_alone = refused_count = 0
+    looked_at = unchanged_count = left_alone = refused_count = unjudged = 0
     rewrites: list[Rewrite] = []
     examples: list[EditedCaption] = []
     after = None
@@ -50,7 +50,8 @@ def edit_captions(
         before = [row.corrected_caption or row.caption for row in rows]
         after_edit = change(rows, before)
         looked_at += len(page.rows)
-        left_alone += len(page.rows) - len(rows)
+        unjudged += len(secret)
+        left_alone += len(page.rows) - len(rows) - len(secret)
         for row, old, new in zip(rows, before, after_edit, strict=True):
             is_correction = row.decision == "correction" and not row.enriches
             if new == old:
@@ -66,7 +67,8 @@ def edit_captions(
         if after is None:
             break
     changed_count, passed_over = len(rewrites), 0
-    if author is not None and rewrites:
+    # A request that comes again finds nothing to change; it is told what it did.
+    if author is not None and (rewrites or request_id is not None):
         with store.writing(large=True) as session:
 
             def rewritten() -> tuple[int, int]:
@@ -77,7 +79,7 @@ def edit_captions(
         changed_count, passed_over = outcome or (changed_count, 0)
     return EditView(
         filter.dataset_id, looked_at, changed_count, unchanged_count, left_alone, refused_count,
-        passed_over, tuple(examples),
+        passed_over, tuple(examples), unjudged,
     )  # fmt: skip
 
 

@@ -429,7 +429,8 @@ class EditView:
     """Effect of a bulk edit on `looked_at` pairs: `changed` get a new text,
     `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: the text would be
     empty, or the same caption that a person has called wrong; `passed_over`: another curator was
-    faster. `examples`: the first ones that change."""
+    faster. `examples`: the first ones that change. `unjudged`: those on which the curator owes an
+    opinion of their own first, without that of others."""
 
     dataset_id: int
     looked_at: int
@@ -439,6 +440,7 @@ class EditView:
     refused: int
     passed_over: int
     examples: tuple[EditedCaption, ...]
+    unjudged: int = 0
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def test_a_snapshot_is_taken_compared_restored_and_that_is_undone(
         expect(page.locator("#snapshots")).to_contain_text("No snapshot yet")
         expect(page.locator("#snapshot-compare")).to_be_hidden()
         page.locator("#snapshot-name textarea, #snapshot-name input").fill("before")
-        page.locator("#snapshot-start").click()
+        page.keyboard.press("Enter")
         expect(page.locator("#snapshots li")).to_have_count(1)
         version = workspace.review.open_pair(1).verdict.version
         caption = "A corrected caption."

@@ -253,7 +253,7 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site
     page.locator(EDITOR).fill("Three lighthouses at dusk.")
     page.keyboard.press("Control+Enter")
     returned = page.locator("#traced-returned .returned")
-    expect(returned).to_contain_text("decided in the meantime")
+    expect(returned).to_contain_text("changed in the meantime")
     expect(returned).to_contain_text("Three lighthouses at dusk.")
     assert decisions(site) == {**before, first: "abstract", second: "unsure"}
     page.reload()

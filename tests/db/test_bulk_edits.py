@@ -70,6 +70,17 @@ def test_an_accepted_edit_may_be_sent_twice(store: Store, edited: tuple[int, lis
             decide(store, pair, decision, author, version=1)
 
 
+def test_a_verdict_on_the_caption_before_an_edit_is_told_of_the_edit(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
+    dataset, ids = edited
+    with pytest.raises(VersionConflict, match=r"^Its caption was edited\. Look"):
+        decide(store, ids[0], "correct", version=0)
+    undo(store, dataset, "Bo")
+    with pytest.raises(VersionConflict, match=r"^It is undecided now\. Look"):
+        decide(store, ids[0], "correct", version=0)
+
+
 def test_undo_reverts_a_whole_edit_and_redo_restores_it(
     store: Store, edited: tuple[int, list[int]]
 ) -> None:

@@ -250,7 +250,8 @@ def classifiers(text: str) -> list[ClassifierRow]:
 def accounts(text: str) -> str:
     people = [SimpleNamespace(name=text, role=text, active=False)]
     accounts = SimpleNamespace(accounts=lambda: people, may_settle=lambda name: True)
-    workspace: Any = SimpleNamespace(accounts=accounts)
+    settings = SimpleNamespace(author=text)
+    workspace: Any = SimpleNamespace(accounts=accounts, settings=settings)
     return accounts_form.accounts_html(workspace, "Eve")
 
 
@@ -282,7 +283,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
         is_login=True,
         keys=[SimpleNamespace(id=7, label=text, may_review=True, created_at=NOW)],
     ),
-    "login.html": lambda text: login.login_page(f"/{text}", text),
+    "login.html": lambda text: login.login_page(f"/{text}", text, text),
     "problems.html": lambda text: render(
         "problems.html", count=1, page=1, pages=1, rows=[[text, "3", text, text]], dataset_id=3
     ),

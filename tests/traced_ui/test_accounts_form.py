@@ -31,7 +31,8 @@ def test_only_adjudicators_may_change_accounts(team: Workspace, by: str | None) 
 
 
 def test_an_adjudicator_adds_and_changes_accounts(team: Workspace) -> None:
-    assert "can now log in" in add_account(team, "Eve", " Ben ", PASSWORD, "curator")
+    added = add_account(team, "Eve", " Ben ", PASSWORD, "curator")
+    assert added.endswith("can now log in, as a curator.")
     token = team.accounts.log_in("Ben", PASSWORD)
     assert token is not None
     change_account(team, "Eve", "Ben", "password", "another password", "curator")
@@ -79,6 +80,10 @@ def test_an_adjudicator_changes_accounts_in_their_rows(team: Workspace) -> None:
     assert 'data-change="in"' in accounts_html(team, "Eve")
     for other in ("Ada", None):
         assert "data-change" not in accounts_html(team, other)
+
+
+def test_without_accounts_the_name_that_verdicts_get_is_said(workspace: Workspace) -> None:
+    assert f">{workspace.settings.author}</b>" in accounts_html(workspace, None)
 
 
 def test_a_key_is_revoked_in_its_row(team: Workspace) -> None:

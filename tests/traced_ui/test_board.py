@@ -201,7 +201,7 @@ def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(page: Page) ->
         shown=order[3],
     )
     returned = done["returned"]
-    for reason in ("decided in the meantime", "no longer in the database", "is not a verdict"):
+    for reason in ("changed in the meantime", "no longer in the database", "is not a verdict"):
         assert reason in returned
     assert returned.count("<li ") == 3
     assert f'data-target="{first}"' in returned

@@ -65,6 +65,15 @@ def test_its_values_are_counted_and_clicked(page: Page, added: Any) -> None:
     assert page.state.filter["where"] == "not up_to = 1"
 
 
+def test_one_whose_values_no_pair_has_is_left_out_unless_it_is_set(page: Page, added: Any) -> None:
+    legend = "<legend>Up to</legend>"
+    added(AddedFilter("up_to", "Up to", up_to, ("1", "2"), counts=lambda session, ids: {}))
+    page.press("filter", filter={"review": "all"})
+    assert legend not in page.shown["queue"]
+    page.press("filter", filter={"review": "all", "up_to": "2"})
+    assert legend in page.shown["queue"]
+
+
 def test_it_has_a_form_of_its_own(page: Page, added: Any, tmp_path: Path) -> None:
     (tmp_path / "up_to.html").write_text(_TEMPLATE)
     added(AddedFilter("up_to", "Up to", up_to, template=tmp_path / "up_to.html"))

@@ -1,5 +1,7 @@
 """Nothing is served without a login."""
 
+import re
+
 import anyio
 import pytest
 from fastapi import FastAPI
@@ -113,3 +115,13 @@ def test_a_login_redirects_only_within_the_app(to: str) -> None:
 
 def test_the_login_page_escapes_text() -> None:
     assert "<script>" not in login_page('/"><script>', "<script>alert(1)</script>")
+
+
+def test_a_wrong_password_does_not_lose_the_name(client: TestClient) -> None:
+    given = {"username": ' Ada "x"', "password": "a wrong password", "page": "1", "to": "/"}
+    answer = client.post("/login", data=given)
+    assert answer.status_code == 401
+    name, password = re.findall("<input name=.*?>", answer.text, re.DOTALL)[:2]
+    assert 'value="Ada &#34;x&#34;"' in name
+    assert "autofocus" not in name
+    assert "autofocus" in password

@@ -46,6 +46,13 @@ def test_charts_and_tables_escape_names() -> None:
     assert "0.900" in shown
 
 
+def test_vague_and_unsure_pairs_are_not_said_to_be_among_the_flagged_ones() -> None:
+    """The share is of those that are judged right or wrong."""
+    for flagged, said in ((1, "of 1 pair at 50 %"), (50, "of 50 pairs at 50 %")):
+        card = cards_html(replace(VIEW, flagged=flagged), 1)
+        assert f"{said} or more, judged right or wrong" in card
+
+
 def test_a_small_sample_gives_no_estimate() -> None:
     for left in (VIEW.left, ErrorsLeft(880, 206.0, 1, None, 300, 1200.0)):
         shown = cards_html(replace(VIEW, left=left), 1)

@@ -29,7 +29,7 @@ def sentence_of(
 
 
 def test_each_sign_has_a_sentence_for_large_and_small_values() -> None:
-    assert "grass 0.61, sand 0.20" in sentence_of("captioner lowest", 1, (2,))
+    assert "grass 61 %, sand 20 %" in sentence_of("captioner lowest", 1, (2,))
     assert "0.20" in sentence_of("deletion", 1, (2,))
     sentences = {sentence_of(sign, 1, (2,), value) for sign in SIGNS for value in (0.2, 0.01)}
     assert len(sentences) >= 2 * len(SIGNS) - 3, "two have no number, and 0 words are 0 words"
@@ -129,8 +129,8 @@ def test_the_sentence_below_the_caption_is_true_of_the_demo(demo_views: list[Pai
 
 
 def test_hover_shows_what_was_expected() -> None:
-    assert list(expectations_by_word(ONE)) == ["", "dog 0.80", "grass 0.61, sand 0.20"]
+    assert list(expectations_by_word(ONE)) == ["", "dog 80 %", "grass 61 %, sand 20 %"]
     assert list(expectations_by_word(replace(ONE, expectation=None))) == []
     html = highlighted_caption(TEXT, (), expected=expectations_by_word(ONE))
-    assert "the captioner expected: grass 0.61, sand 0.20" in html
+    assert "the captioner expected: grass 61 %, sand 20 %" in html
     assert html.count("the captioner expected") == 2

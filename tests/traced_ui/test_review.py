@@ -25,7 +25,7 @@ def test_a_pair_that_another_page_decided_is_not_overwritten(workspace: Workspac
     assert two.pair == pair
     first.press("correct")
     message = two.press("drop", version=0)
-    assert "decided in the meantime" in message
+    assert "changed in the meantime" in message
     assert workspace.review.open_pair(pair).verdict.decision == "correct"
     assert f'data-pair="{pair}" data-version="1"' in two.shown["stage"]  # as it is now
     assert "already been decided" in two.press("drop")

@@ -45,7 +45,7 @@ const ahead = new Ahead((entry) => {
 
 const outbox = new Outbox({
   post, take, storage: sessionStorage,
-  lose: () => say(outbox.isRefused ? "refused" : "offline"),
+  lose: () => say(outbox.trouble),
   tell: () => tellUnsent(outbox),
   wait: (milliseconds) => new Promise((done) => setTimeout(done, milliseconds)),
 });
@@ -57,7 +57,7 @@ addEventListener("pagehide", () => {
   const body = JSON.stringify({ verdicts: verdicts.slice(0, AT_ONCE), acts, redraw: false, have: {}, state: asShown() });
   fetch("review/acts", { method: "POST", headers: { "Content-Type": "application/json" }, body, keepalive: true }).catch(() => {});
 });
-addEventListener("beforeunload", (event) => { if (outbox.isOffline && outbox.verdicts.length) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (outbox.trouble && outbox.verdicts.length) event.preventDefault(); });
 /** Whether something about the pair on the screen waits to be saved: a drawing of it would be outdated. */
 export const hasUnsent = () => outbox.verdicts.some(({ pair }) => pair === state.pair);
 let fromBefore = outbox.verdicts.length;
@@ -196,7 +196,7 @@ export function decide(action, text = null) {
   const contradicts = action === "correct" && one("#traced-stage .claim[data-label=wrong]");
   if (!s || !isKnown || one("#traced-toast [data-question]") || isAgain || contradicts || (text !== null && !isCorrection(text))) {
     askFirst(action, text, button);
-  } else if (outbox.isOffline) say("offline");
+  } else if (outbox.trouble) say(outbox.trouble);
   else if (isAdvancing || !isPainted) { say("too-soon"); }
   else if (ahead.behind !== state.pair || (!ahead.entries.length && !ahead.hasMore)) askFirst(action, text, button);
   else {
@@ -214,7 +214,7 @@ function verdictOf(action, text, button) {
 /** Say something about a claim of the pair on the screen, which stays there; returns whether it is accepted.
  * @type {(action: string, claim: number[]) => boolean} */
 export function judgeClaim(action, claim) {
-  if (outbox.isOffline) { say("offline"); return false; }
+  if (outbox.trouble) { say(outbox.trouble); return false; }
   if (!stage() || isAdvancing || !isPainted) { say("too-soon"); return false; }
   if (!isSeen({ isWritten: true })) return false;
   outbox.push({ action, ...seen(), claim });

@@ -28,11 +28,11 @@ function keepReturned() {
   box("returned").hidden = !one("li", list);
 }
 
-export function tellUnsent({ verdicts, isOffline, isRefused }) {
+export function tellUnsent({ verdicts, trouble }) {
   const waiting = box("unsent");
-  waiting.hidden = !isOffline || !verdicts.length;
+  waiting.hidden = !trouble || !verdicts.length;
   one("[data-unsent]", waiting).textContent = verdicts.length;
-  all("[data-because]", waiting).forEach((why) => { why.hidden = (why.dataset.because === "refused") !== isRefused; });
+  all("[data-because]", waiting).forEach((why) => { why.hidden = why.dataset.because !== trouble; });
 }
 
 listen("click", ({ target }) => {

@@ -15,8 +15,8 @@ export class Outbox {
   #redraw = false;
   /** @type {Act[]} */
   acts = [];
-  isOffline = false;
-  isRefused = false;
+  /** @type {"" | "offline" | "refused" | "logged-out"} why the server took nothing at the last request */
+  trouble = "";
 
   /**
    * @param {object} way
@@ -69,8 +69,7 @@ export class Outbox {
     const request = { verdicts, act, redraw: this.#redraw };
     this.#isWanted = this.#redraw = false;
     const { answer, status } = await this.#way.post(request);
-    this.isOffline = !answer;
-    this.isRefused = status >= 400 && status < 500;
+    this.trouble = answer ? "" : status === 401 ? "logged-out" : status >= 400 && status < 500 ? "refused" : "offline";
     if (answer) {
       this.verdicts.splice(0, verdicts.length);
       if (act) this.acts.shift();

@@ -99,10 +99,16 @@ def summary(done: "EditView", dry_run: bool) -> str:
     verb = "would change" if dry_run else "changed"
     rest = counts_in_words(
         (
-            (done.unchanged, "have nothing to change"),
-            (done.left_alone, "are removed, vague or not sure"),
+            (done.unchanged, f"{'has' if done.unchanged == 1 else 'have'} nothing to change"),
+            (
+                done.left_alone,
+                f"{'is' if done.left_alone == 1 else 'are'} removed, vague or not sure",
+            ),
             (done.refused, "would be empty, or identical to the caption that was judged wrong"),
-            (done.passed_over, "were decided by others meanwhile"),
+            (
+                done.passed_over,
+                f"{'was' if done.passed_over == 1 else 'were'} decided by others meanwhile",
+            ),
         )
     )
     return "\n".join(

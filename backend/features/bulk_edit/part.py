@@ -12,7 +12,6 @@ from backend.errors import SettingsError
 from backend.features.bulk_edit.applying import BulkEdit
 from backend.features.bulk_edit.editing import edit_queue
 from backend.review.views import EditView
-from db.queries import claim_queries
 from traced_ui.differences import difference
 from traced_ui.keyboard import Key
 from traced_ui.overview import GridButton
@@ -71,8 +70,9 @@ def edit(page: PageActions, act: FilledForm) -> Parts:
         return {"toast": page.toast, "edit": form(act.edit, report, _count_vague(page))}
     page.state.after = None
     page.state.advance()
+    undo = f" Press Z to undo {'it' if report.changed == 1 else 'them all'}."
     page.say(
-        f"{count_of(report.changed, 'caption')} changed. Press Z to undo them all."
+        f"{count_of(report.changed, 'caption')} changed.{undo if report.changed else ''}"
         + changed_meanwhile(report.passed_over),
         "good",
     )
@@ -91,8 +91,8 @@ def edit_in(entries: Mapping[str, Any]) -> BulkEdit:
 
 
 def form(entries: Mapping[str, Any], plan: EditView | None = None, vague: int = 0) -> Markup:
-    """The form as filled in, with a preview of the edit if `plan` is given. `vague`: vague claims
-    of captions that have several, in the dataset."""
+    """The form as filled in, with a preview of the edit if `plan` is given. `vague`: the
+    captions of the dataset that have vague claims, as the filter counts them."""
     examples = (
         [(example, difference(example.before, example.after)) for example in plan.examples]
         if plan
@@ -104,7 +104,8 @@ def form(entries: Mapping[str, Any], plan: EditView | None = None, vague: int = 
 
 
 def _count_vague(page: PageActions) -> int:
-    return page.workspace.store.read(claim_queries.count_claims, int(page.state.dataset or 0)).vague
+    fields = {"review": "all", "order": "position", "vague": "yes"}
+    return page.review.queue_count(page.review.filter_of(int(page.state.dataset or 0), fields))
 
 
 _KEY = Key(("f", "F"), "replace", "F", "edit many captions: find and replace, prefix, suffix")

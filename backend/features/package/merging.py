@@ -23,7 +23,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.datasets.cells import split_proof
 from backend.errors import DatasetFormatError, NotFound
 from backend.features.package import queries
@@ -42,20 +42,37 @@ from db.queries.verdict_acts import VerdictEvent, VerdictRow
 
 #: Left-out pairs that a report lists.
 _SHOWN = 20
-#: What becomes of the verdict on a pair, and how a report says it.
+#: What becomes of the verdict on a pair, and how a report says it, of one and of several.
 OUTCOMES = {
-    "merged": "merged",
-    "second": "are a further opinion on a pair that several people judge",
-    "merged before": "were merged before",
-    "agreeing": "agree with the verdict at home",
-    "conflict": "differ from a verdict given at home meanwhile, which stays",
-    "settled": "are on pairs that an adjudicator has settled",
-    "reworded": "are on captions that have changed at home",
-    "new picture": "are on pictures that have changed at home",
-    "gone": "are on pairs that are no longer at home",
-    "taken back": "were merged and are taken back in the package since: undo the merge, then "
-    "merge again",
-    "unusable": "cannot be used",
+    "merged": ("merged", "merged"),
+    "second": (
+        "is a further opinion on a pair that several people judge",
+        "are further opinions on pairs that several people judge",
+    ),
+    "merged before": ("was merged before", "were merged before"),
+    "agreeing": ("agrees with the verdict at home", "agree with the verdicts at home"),
+    "conflict": (
+        "differs from a verdict given at home meanwhile, which stays",
+        "differ from verdicts given at home meanwhile, which stay",
+    ),
+    "settled": (
+        "is on a pair that an adjudicator has settled",
+        "are on pairs that an adjudicator has settled",
+    ),
+    "reworded": (
+        "is on a caption that has changed at home",
+        "are on captions that have changed at home",
+    ),
+    "new picture": (
+        "is on a picture that has changed at home",
+        "are on pictures that have changed at home",
+    ),
+    "gone": ("is on a pair that is no longer at home", "are on pairs that are no longer at home"),
+    "taken back": (
+        "was merged and is taken back in the package since: undo the merge, then merge again",
+        "were merged and are taken back in the package since: undo the merge, then merge again",
+    ),
+    "unusable": ("cannot be used", "cannot be used"),
 }
 _WRITTEN = ("merged", "second")
 _LISTED = ("conflict", "settled", "reworded", "new picture", "gone", "taken back", "unusable")
@@ -98,7 +115,7 @@ class MergeReport:
         kinds = ", ".join(f"{count:,} {name}" for name, count in self.by_decision.items())
         verb = "to merge" if self.is_dry_run else "merged"
         rest = [
-            f"{self.counts[kind]:,} {words}"
+            counted(self.counts[kind], *words)
             for kind, words in OUTCOMES.items()
             if kind != "merged" and self.counts.get(kind)
         ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.datasets.caption_writers import COLUMNS
 from backend.datasets.cells import trim
 from backend.engine.captions import replaced_spans
@@ -87,9 +87,9 @@ class BlindSpot:
                 f"{most:,} and wrong for {fewest:,} to {largest:,}."
             )
         return (
-            f"{self.undecided:,} undecided captions have it. To say how many of these are wrong "
-            f"takes {FEWEST_AT_RANDOM} verdicts on pairs drawn at random; there are "
-            f"{of.random:,} so far."
+            f"{counted(self.undecided, 'undecided caption has', 'undecided captions have')} it. To "
+            f"say how many of these are wrong takes {FEWEST_AT_RANDOM} verdicts on pairs drawn at "
+            f"random; so far {counted(of.random, 'was', 'were')} given."
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import plugins
+from backend.counts import counted
 from backend.datasets.cells import trim
 from backend.engine.english.word_kinds import kind_of
 from backend.engine.statistics.highest import highest_share
@@ -207,18 +208,28 @@ def report_on(
     if len(choice.splits) > 1:
         notes.append("a queue holds one split or all of them: the view holds the other splits too")
     if unknown := int(np.isnan(choice_made.values[selection.pool]).sum()):
-        notes.append(f"{unknown} pairs of the first stage have no {choice.criterion} and go last")
+        first = counted(
+            unknown, "pair of the first stage has no", "pairs of the first stage have no"
+        )
+        last = "goes last" if unknown == 1 else "go last"
+        notes.append(f"{first} {choice.criterion} and {last}")
     if choice_made.edited:
         notes.append(
-            f"{choice_made.edited} undecided captions were edited: they are kept, because their "
-            "scores are "
-            "those of the original text; the queues still go by these scores"
+            counted(
+                choice_made.edited,
+                "undecided caption was edited: it is kept, because its",
+                "undecided captions were edited: they are kept, because their",
+            )
+            + " scores are those of the original text; the queues still go by these scores"
         )
     decided_count = int(np.isin(choice_made.columns.verdicts, (1, 2)).sum())
     if decided_count:
         notes.append(
-            f"{decided_count} decided pairs are not in the view: they are kept or left out by "
-            "their verdicts"
+            counted(
+                decided_count,
+                "decided pair is not in the view: it is kept or left out by its verdict",
+                "decided pairs are not in the view: they are kept or left out by their verdicts",
+            )
         )
     keep_line = selection.keep_line if by_range else None
     stays, goes = _queues(choice, selection.align_line, keep_line)

@@ -20,6 +20,7 @@ from backend.cli.output import (
     progress,
 )
 from backend.cli.score import PREVIOUS, ScoreCommand
+from backend.counts import count_of
 from backend.datasets.read_options import ReadOptions, is_address
 from backend.datasets.safe_files.regular_files import typed_path
 from backend.errors import DatasetFormatError, SettingsError, StoreError
@@ -118,7 +119,8 @@ def _rank(source: str, out: str, file: Path | None, as_json: bool) -> None:
     with progress("Ranking") as update:
         report = rank_shards(source, out, file, update)
     lines = [
-        f"{report.scored_now} of {report.shards} shards ranked again, {report.pairs:,} pairs in "
+        f"{report.scored_now} of {count_of(report.shards, 'shard')} ranked again, "
+        f"{count_of(report.pairs)} in "
         f"{report.out}. The detector before is kept: --detector {PREVIOUS}.",
         *([report.learnt] if report.learnt else []),
     ]

@@ -29,8 +29,8 @@ class ShardsReport:
 
     def in_words(self) -> str:
         lines = [
-            f"{self.scored_now} of {self.shards} shards scored now; {count_of(self.pairs, 'pair')} "
-            f"in {self.out}, {self.left_out} left out.",
+            f"{self.scored_now} of {count_of(self.shards, 'shard')} scored now; "
+            f"{count_of(self.pairs)} in {self.out}, {self.left_out} left out.",
             *([f"{count_of(len(self.failed), 'shard')} failed:"] if self.failed else []),
             *(f"  {failure}" for failure in self.failed),
             *(f"Set aside, as its shard is gone or broken: {name}" for name in self.stale),
@@ -68,8 +68,8 @@ class DrawReport:
     def in_words(self) -> str:
         aside = f" {_set_aside_in_words(self.set_aside)}" * bool(self.set_aside)
         return (
-            f"Dataset '{self.name}': {self.added} of {self.pairs:,} pairs added with their scores, "
-            f"{self.already_there} were there already, {self.problems} left out.{aside}"
+            f"Dataset '{self.name}': {self.added} of {count_of(self.pairs)} added with scores, "
+            f"{self.already_there} there already, {self.problems} left out.{aside}"
         )
 
 
@@ -93,9 +93,9 @@ class ShardSelection:
 
     def in_words(self) -> str:
         return (
-            f"{self.written_now} of {self.shards} shards written to {self.out} now: {self.kept:,} "
-            f"pairs stay ({self.corrected:,} corrected), {self.left_out:,} are left out; "
-            f"{self.decided:,} of {self.decisions:,} decisions used."
+            f"{self.written_now} of {count_of(self.shards, 'shard')} written to {self.out} now: "
+            f"{count_of(self.kept)} kept ({self.corrected:,} corrected), {self.left_out:,} left "
+            f"out; {self.decided:,} of {count_of(self.decisions, 'decision')} used."
             + f" {_set_aside_in_words(self.set_aside)}"
             * bool(self.set_aside)
         )

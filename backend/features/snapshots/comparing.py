@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
-from backend.counts import count_of
+from backend.counts import count_of, counted
 from backend.engine.captions import Caption, align
 from backend.features.snapshots import queries
 from backend.features.snapshots.queries import SnapshotRow, StateRow
@@ -99,8 +99,10 @@ class RestoreReport:
 
     def in_words(self) -> str:
         verb = "would get" if self.is_dry_run else "got"
-        notes = [f"{self.reworded:,} have another caption in the source"] if self.reworded else []
-        notes += [f"{self.gone:,} are no longer in the source"] if self.gone else []
+        reworded = counted(self.reworded, "has another caption in", "have another caption in")
+        notes = [f"{reworded} the source"] if self.reworded else []
+        gone = counted(self.gone, "is no longer in the source", "are no longer in the source")
+        notes += [gone] if self.gone else []
         rest = f" Left alone: {'; '.join(notes)}." if notes else ""
         return (
             f"{count_of(self.restored, 'pair')} {verb} back the verdict of '{self.snapshot}'.{rest}"

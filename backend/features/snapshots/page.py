@@ -103,9 +103,8 @@ def build(workspace: Workspace, dataset: PageDataset) -> tuple[Any, ...]:
         return note(f"{count_of(act.together)} as before.", "good")
 
     redraw = (draw, [dataset], [listing, comparing, before, after, comparison, which, undo])
-    take.click(**event_kwargs(store, [dataset, name], [name, answer], answer)).then(
-        *redraw, **QUIET
-    )
+    storing = event_kwargs(store, [dataset, name], [name, answer], answer)
+    gr.on([take.click, name.submit], **storing).then(*redraw, **QUIET)
     diff_redraw = (_compare(workspace), [dataset], [comparison])
     start_by(compare, status, workspace, dataset, "diff", diff_redraw, before=before, after=after)
     report = (restore_note, [dataset], [message, undo])

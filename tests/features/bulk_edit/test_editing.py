@@ -11,6 +11,7 @@ from backend.review.queue_form import from_text
 from backend.workspace import Workspace
 from db.queries import claim_queries
 from tests.review.test_claims import DOG, ICC, text_of, with_claims
+from tests.traced_ui.pages import Page
 
 
 @pytest.fixture
@@ -37,6 +38,16 @@ def test_vague_claims_are_counted_and_removed_in_one_step(workspace: Workspace) 
     both = BulkEdit(find="runs", replace="walks", remove_vague=True)
     assert edit_queue(workspace.store, everything, both, "Ada").changed == 2
     assert text_of(workspace) == "A dog walks.\n\nA cat sleeps. It rains."
+
+
+def test_the_form_counts_the_captions_that_the_filter_for_vague_claims_finds(
+    workspace: Workspace,
+) -> None:
+    page = Page(workspace)
+    page.press("filter", filter={"review": "all", "vague": "yes"})
+    found = page.shown["queue"].count('data-action="open"')
+    page.press("replace")
+    assert f"remove vague sentences (of {found} captions in the dataset)" in page.shown["edit"]
 
 
 def test_a_caption_of_nothing_but_vague_claims_is_left(workspace: Workspace) -> None:

@@ -11,6 +11,7 @@ from app import app
 from backend.errors import SettingsError
 from backend.features.bulk_edit import part
 from backend.features.bulk_edit.applying import BulkEdit
+from backend.features.bulk_edit.command import summary
 from backend.features.bulk_edit.editing import edit_queue
 from backend.review.views import EditedCaption, EditView
 from backend.verdict_texts import ENRICHMENT, TEXTS
@@ -77,6 +78,22 @@ def test_an_edit_is_limited_to_the_selection_or_the_queue(workspace: Workspace) 
         assert message in page.press("edit-apply", edit=wrong)
 
 
+def test_pairs_that_several_people_judge_alone_are_named_as_such(workspace: Workspace) -> None:
+    workspace.accounts.add("Ada", "a long password")
+    workspace.accounts.set_overlap(1, 1.0, 2)
+    shown = edit_queue(workspace.seen_by("Ada").store, EVERY, BulkEdit(prefix="Photo: "))
+    assert (shown.changed, shown.left_alone, shown.unjudged) == (0, 0, shown.looked_at)
+    assert "not sure" not in part.form({}, shown)
+
+
+@pytest.mark.parametrize(("count", "verb"), [(1, "is"), (2, "are")])
+def test_counts_of_what_is_left_agree_with_their_verbs(count: int, verb: str) -> None:
+    plan = EditView(1, 9, 1, 0, count, count, 0, (), unjudged=count)
+    assert f"; {count} {verb} decided removed" in part.form({}, plan)
+    assert f"; {count} {verb} judged by" in part.form({}, plan)
+    assert f"{count} {verb} removed, vague or not sure" in summary(plan, True)
+
+
 def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path: Path) -> None:
     page = Page(workspace)
     page.press("edit-apply", **edit(suffix=" (edited)"))
@@ -97,6 +114,22 @@ def test_an_edited_caption_can_be_called_correct(workspace: Workspace, tmp_path:
     assert all(line["caption"] == line["original_caption"] + " (edited)" for line in lines)
     assert {line["caption_kind"] for line in lines} == {"edited"}
     assert (report.counts.edited, report.counts.enriched) == (len(lines), 0)
+
+
+def test_an_edit_that_arrives_twice_says_twice_what_it_did(workspace: Workspace) -> None:
+    """The server may have ended after the edit, before its answer."""
+    page, count = Page(workspace), len(texts(workspace))
+    asked = {"request": "a" * 32, "dataset": 1, **edit(prefix="Photo: ")}
+    messages = [page.press("edit-apply", **asked) for _ in range(2)]
+    assert all(f"{count} captions changed. Press Z to undo them all" in each for each in messages)
+
+
+def test_only_what_has_changed_can_be_undone(workspace: Workspace) -> None:
+    page = Page(workspace)
+    row = workspace.review.queue_page(EVERY, limit=1).rows[0]
+    one = {"edit": {"scope": "selected", "suffix": "!"}, "pairs": [[row.pair_id, 0]]}
+    assert "1 caption changed. Press Z to undo it." in page.press("edit-apply", **one)
+    assert "0 captions changed.<" in page.press("edit-apply", **one)
 
 
 def test_an_edit_is_of_the_queue_that_was_shown(workspace: Workspace) -> None:

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.features.near_duplicates import queries
+from backend.features.near_duplicates.filter import count_answers
 from backend.features.near_duplicates.queries import DuplicateCounts, DuplicateRow
 from db import Store
 from db.authors import duplicate_author
@@ -55,6 +56,19 @@ def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[i
         assert queries.counts(session, dataset_id) == DuplicateCounts(0, 0, 0)
         assert queries.counts(session, dataset_id + 1) == DuplicateCounts(1, 1, 2)
         dataset_queries.delete_dataset(session, dataset_id + 1)
+
+
+def test_the_filter_counts_nothing_where_no_group_was_found(
+    store: Store, dataset: tuple[int, list[int]]
+) -> None:
+    dataset_id, ids = dataset
+    with store.reading() as session:
+        assert count_answers(session, ids) == {"yes": 5, "no": 2}
+        assert count_answers(session, [ids[3], ids[6]]) == {"yes": 0, "no": 2}
+        assert count_answers(session, []) == {}
+    group(store, dataset_id)
+    with store.reading() as session:
+        assert count_answers(session, ids) == {}
 
 
 def test_dropped_duplicates_say_nothing_about_captions(

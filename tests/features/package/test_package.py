@@ -1,5 +1,6 @@
 """From one machine to another and back: packed, judged beside the package, merged."""
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from sqlalchemy import Column, ForeignKey, String, Table, text
 
 from backend import plugins
 from backend.features.package import manifest, opening
-from backend.features.package.merging import undo_merge
+from backend.features.package.merging import OUTCOMES, MergeReport, undo_merge
 from backend.plugins import Plugin
 from backend.workspace import ExportChoice
 from db.blobs import decode_integers, encode_integers
@@ -34,6 +35,15 @@ from tests.db.building import rows_of, start_run
 from tests.features.package.home import COUNT, Home, judge, served
 from tests.fixtures.features import needs
 from tests.jobs.opening import OpenWorkspace
+
+
+def test_what_a_merge_says_of_one_verdict_is_in_the_singular() -> None:
+    def said(count: int) -> str:
+        counts = dict.fromkeys(OUTCOMES, count)
+        return MergeReport("a.traced", 1, "", counts, {}, 0, 0, ()).in_words()
+
+    assert not re.search(r"\b1 (are|were|agree|differ)\b", said(1))
+    assert not re.search(r"\b2 (is|was|agrees|differs)\b", said(2))
 
 
 def test_a_package_has_all_pairs_and_pictures_and_opens_without_the_source(home: Home) -> None:

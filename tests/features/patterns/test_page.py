@@ -55,6 +55,14 @@ def test_the_button_is_disabled_until_it_can_work(generated: Workspace) -> None:
         judge(generated, FEWEST, "wrong")
 
 
+def test_a_single_undecided_caption_is_counted_in_the_singular() -> None:
+    pattern = Pattern("", "word", "red", 23, 14, 0.39, 0.8, 0.08, 90, 1e-4, 1e-3, 1, 1)
+    one, two = (BlindSpot(pattern, "", count, None, None).outlook() for count in (1, 2))
+    assert one.startswith("1 undecided caption has it.")
+    assert one.endswith("so far 1 was given.")
+    assert two.startswith("2 undecided captions have it.")
+
+
 def test_hostile_text_is_escaped() -> None:
     def draw(text: str) -> str:
         pattern = Pattern(text, "word", text, 23, 14, 0.39, 0.8, 0.08, 90, 1e-4, 1e-3, 9, 5)

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -26,7 +27,7 @@ from backend.engine.detection.verdict_update import VerdictUpdate
 from backend.errors import DatasetFormatError, DatasetNotFound, SettingsError
 from backend.features.shards import shard_scores
 from backend.features.shards.import_drawn import Draw, import_drawn
-from backend.features.shards.reports import ShardsReport
+from backend.features.shards.reports import DrawReport, ShardSelection, ShardsReport
 from backend.features.shards.shard_ranking import rank_shards
 from backend.features.shards.shard_scores import Detector
 from backend.jobs.export_choice import ExportChoice
@@ -123,6 +124,15 @@ def assert_same(found_rows: list[dict[str, object]], scored: Path, number: int) 
         for row in (*found_rows, *expected):
             row["p_error"] = row["suspects"] = None
     assert found_rows == expected
+
+
+def test_one_shard_and_one_pair_are_counted_in_the_singular() -> None:
+    said = [
+        ShardsReport(1, 1, 1, 0, (), "out").in_words(),
+        DrawReport(1, "a", 1, 1, 0, 0).in_words(),
+        ShardSelection(1, 1, 1, 0, 0, 1, 1, "out").in_words(),
+    ]
+    assert not [text for text in said if re.search(r"\b1 (shards|pairs|decisions)\b", text)]
 
 
 def test_every_pair_has_its_row_and_nothing_else_remains(scored: Path, source: Path) -> None:

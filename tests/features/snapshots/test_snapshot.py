@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from backend.errors import NotFound, SettingsError
+from backend.features.snapshots.comparing import RestoreReport
 from backend.features.snapshots.page import comparison_html
 from backend.workspace import Workspace
 from db.authors import RESTORE
@@ -21,6 +22,12 @@ ROWS = [
     {"file_name": "a.png", "id": "two", "caption": "A cat.", "split": "train"},
     {"file_name": "a.png", "id": "three", "caption": "A horse.", "split": "test"},
 ]
+
+
+def test_counts_of_what_is_left_alone_agree_with_their_verbs() -> None:
+    one, two = (RestoreReport("s", 3, count, count).in_words() for count in (1, 2))
+    assert "1 has another caption in the source; 1 is no longer in the source" in one
+    assert "2 have another caption in the source; 2 are no longer in the source" in two
 
 
 @pytest.fixture

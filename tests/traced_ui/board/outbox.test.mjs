@@ -5,7 +5,7 @@ import { Outbox } from "../../../traced_ui/board/outbox.js";
 
 /** An outbox whose server gives the answers in turn: true, or the status of a failure (0: none). */
 function opened(answers, kept = "[]", keptActs = "[]") {
-  const store = { "traced-unsent": kept, "traced-unsent-acts": keptActs }, requests = [], taken = [], lost = [];
+  const store = { "traced-unsent": kept, "traced-unsent-acts": keptActs }, requests = [], taken = [], lost = [], troubles = [];
   const outbox = new Outbox({
     post: async (request) => {
       requests.push([...request.verdicts.map(({ action }) => action), ...(request.act ? [request.act.action] : []), ...(request.redraw ? ["redraw"] : [])]);
@@ -14,12 +14,12 @@ function opened(answers, kept = "[]", keptActs = "[]") {
     },
     take: (_, { act }) => taken.push(act?.action ?? null),
     lose: (act) => lost.push(act.action),
-    tell: () => {},
+    tell: () => troubles.push(outbox.trouble),
     storage: { getItem: (key) => store[key], setItem: (key, value) => { store[key] = value; } },
     wait: async () => {},
   });
   const unsent = (name) => JSON.parse(store[name]).map(({ action }) => action);
-  return { outbox, requests, taken, lost, unsent: () => unsent("traced-unsent"), unsentActs: () => unsent("traced-unsent-acts") };
+  return { outbox, requests, taken, lost, troubles, unsent: () => unsent("traced-unsent"), unsentActs: () => unsent("traced-unsent-acts") };
 }
 
 test("a verdict is kept until it is confirmed, however often an answer is lost", async () => {
@@ -29,7 +29,7 @@ test("a verdict is kept until it is confirmed, however often an answer is lost",
   await outbox.run();
   assert.deepEqual(requests, Array(4).fill(["drop"]));
   assert.deepEqual(unsent(), []);
-  assert.equal(outbox.isOffline, false);
+  assert.equal(outbox.trouble, "");
 });
 
 test("verdicts from before a reload are sent before the page is opened", async () => {
@@ -67,13 +67,22 @@ test("what a page left unconfirmed is sent after the page is opened again", asyn
   assert.deepEqual([requests, unsentActs()], [[["visit"], ["undo"], ["redo"]], []]);
 });
 
+test("why nothing can be saved is known: no answer, a refusal, or the end of the login", async () => {
+  for (const [status, trouble] of [[0, "offline"], [500, "offline"], [413, "refused"], [401, "logged-out"]]) {
+    const { outbox, troubles } = opened([status]);
+    outbox.push({ action: "drop" });
+    await outbox.run();
+    assert.deepEqual(troubles, [trouble, ""]);
+  }
+});
+
 test("a queue is asked for until it is there, unless the server refuses", async () => {
   const again = opened([0, 0]);
   await again.outbox.send({ action: "filter" });
   assert.deepEqual([again.requests.length, again.taken, again.lost], [3, ["filter"], []]);
   const refused = opened([422]);
   await refused.outbox.send({ action: "filter" });
-  assert.deepEqual([refused.requests.length, refused.lost, refused.outbox.isRefused], [1, ["filter"], true]);
+  assert.deepEqual([refused.requests.length, refused.lost, refused.outbox.trouble], [1, ["filter"], "refused"]);
 });
 
 test("at most fifty verdicts are sent at once, and a redraw is not forgotten", async () => {
