@@ -29,21 +29,22 @@ class RowSequence:
         """What the source calls this row; if it does not number them, which one it is, from 1."""
         return int(self.numbers[position]) if self._is_numbered else position + 1
 
-    def partners(self, positions: Indices, offset: int) -> Indices:
-        """The rows `offset` rows further; `NONE` where there is none. Rows that were not imported
-        are counted as well."""
-        if not self._is_numbered:
-            targets = positions + offset
-            return np.where((targets >= 0) & (targets < len(self.pairs)), targets, NONE)
-        numbers = self.numbers[positions] + offset
-        targets = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
-        return np.where(self.numbers[targets] == numbers, targets, NONE)
+    def shift(self, positions: Indices, targets: Indices, of: Indices) -> tuple[int, Indices]:
+        """By how many rows most of the rows at `targets` lie further than those at `positions`, and
+        the rows as far from `of`; `NONE` where there is none.
 
-    def offset(self, positions: Indices, targets: Indices) -> int:
-        """By how many rows most targets lie further than these positions, as `partners` counts."""
-        rows = self.numbers if self._is_numbered else np.arange(len(self.pairs))
-        offsets, counts = np.unique(rows[targets] - rows[positions], return_counts=True)
-        return int(offsets[counts.argmax()])
+        The numbers of the source count rows that were not imported as well. Where they are the
+        lines of a table whose captions have several, more rows agree by their places."""
+        places = np.arange(len(self.pairs))
+        countings = (self.numbers, places) if self._is_numbered else (places,)
+        offset, count, counting = 0, 0, places
+        for each in countings:
+            offsets, counts = np.unique(each[targets] - each[positions], return_counts=True)
+            if counts.max() > count:
+                offset, count, counting = int(offsets[counts.argmax()]), counts.max(), each
+        wanted = counting[of] + offset
+        found = np.minimum(np.searchsorted(counting, wanted), len(counting) - 1)
+        return offset, np.where(counting[found] == wanted, found, NONE)
 
     @cached_property
     def _is_numbered(self) -> bool:

@@ -286,12 +286,11 @@ class _SequenceSearch:
             # Its offset counts rows that can be compared: others may lie between.
             rows = np.arange(max(run.first, -run.offset), run.last + 1)
             rows = rows[rows + run.offset < len(stretch.positions)]
-            offset = self.sequence.offset(
-                stretch.positions[rows], stretch.positions[rows + run.offset]
-            )
             first, last = stretch.positions[run.first], stretch.positions[run.last]
             positions = np.arange(first, last + 1)
-            self._target[positions] = self.sequence.partners(positions, offset)
+            offset, self._target[positions] = self.sequence.shift(
+                stretch.positions[rows], stretch.positions[rows + run.offset], positions
+            )
             return self._finding("shifted", stretch, replace(run, offset=offset))
         first, last = max(0, run.first - _EDGE), min(len(stretch.positions) - 1, run.last + _EDGE)
         order = order_of(stretch.captions, stretch.pictures, first, last, likenesses)

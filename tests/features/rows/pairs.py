@@ -63,15 +63,17 @@ def store_pairs(
     file: str = "a.csv",
     name: str = "drawn",
     renamed: Mapping[int, str] = MappingProxyType({}),
+    numbers: Sequence[int] | None = None,
 ) -> tuple[Any, int, list[int]]:
     """A dataset of these pairs as scoring leaves it; `without`: rows whose picture has no vector;
-    `renamed`: pictures with another name than that of their row. Returns the engine, the id of the
-    dataset and those of its pairs."""
+    `renamed`: pictures with another name than that of their row; `numbers`: of the rows, None: from
+    1. Returns the engine, the id of the dataset and those of its pairs."""
+    numbers = numbers or range(1, len(drawn.captions) + 1)
     rows = [
         NewPair(
-            f"{row}", renamed.get(row, f"{row}.png"), caption, source_file=file, source_row=row + 1
+            f"{row}", renamed.get(row, f"{row}.png"), caption, source_file=file, source_row=number
         )
-        for row, caption in enumerate(drawn.captions)
+        for row, (caption, number) in enumerate(zip(drawn.captions, numbers, strict=True))
     ]
     dataset_id, ids = add_pairs(store.opened, name, rows)
     run_id = start_run(store.opened, dataset_id)

@@ -368,6 +368,20 @@ def test_far_offsets_count_rows_without_a_vector(store: Store, tmp_path: Path, r
     assert {abs(finding.offset or 0) for finding in search.findings} == {150}
 
 
+@pytest.mark.parametrize("by", [1, 7])
+@pytest.mark.parametrize("every", [5, 2])
+def test_lines_of_a_table_are_no_rows_where_captions_have_several(
+    store: Store, tmp_path: Path, every: int, by: int
+) -> None:
+    dataset = DrawnPairs(ROWS)
+    dataset.move(shifted(0, ROWS, by))
+    lines = np.cumsum([2 if row % every == 0 else 1 for row in range(ROWS)])
+    engine, dataset_id, ids = store_pairs(store, tmp_path, dataset, numbers=lines.tolist())
+    search = find_moved(store, engine, dataset_id)
+    assert only(search).offset == -by
+    assert len(search.moves) == right_moves(search, dataset, ids) == ROWS - by
+
+
 @pytest.mark.parametrize("reports", [1, 2, 6])
 def test_a_search_is_cancelled_within_a_stretch(store: Store, tmp_path: Path, reports: int) -> None:
     """While captions are encoded, and while far offsets are looked for, 32 rows at a time."""
