@@ -82,7 +82,7 @@ def test_tables_have_every_column_and_a_row_for_each_pair(
     ]
     of_claims = ["id", "start", "end", "p_error", "verdict"]
     assert list(features[0].columns) == [*of_claims, *NAMES]
-    assert len(features[0]) == CAPTIONS, "each makes one claim"
+    assert len(features[0]) == CAPTIONS + 1, "one caption has two claims"
     pd.testing.assert_frame_equal(features[0], features[1], check_dtype=False)
     lowest = features[0].groupby("id", sort=False).s_0.min()
     np.testing.assert_allclose(lowest, tables[0].s_0, rtol=1e-6)

@@ -19,7 +19,12 @@ def write_copies(folder: Path) -> None:
     7 a second caption."""
     pairs = drawn_pairs(PAIRS, seed=8)
     names = [f"{n}.png" for n in range(PAIRS)] + ["copy.jpg", "same.png", "small.png", "7.png"]
-    captions = [text for _, text in pairs] + ["<b>A copy</b> ${7*6}", "The same.", "Small.", "Two."]
+    captions = [text for _, text in pairs] + [
+        "<b>A copy</b> ${7*6}",
+        "The same. A dog.",
+        "Small.",
+        "Two.",
+    ]
     rows = [
         {"id": f"{index}-{name}", "file_name": name, "caption": text}
         for index, (name, text) in enumerate(zip(names, captions, strict=True))
