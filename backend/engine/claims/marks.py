@@ -41,7 +41,7 @@ _AROUND = {
 _SEVERAL = (('"""', '"""'), ("'''", "'''"), ("``", "''"))
 #: Before a caption of one line, with what stands behind it.
 _BEFORE_LINE = re.compile(r"(?:#{1,6}|[-*+•‣◦–—>|]|[-*=~]{2,})[ \t]+(?=\S)")
-_BEHIND_LINE = re.compile(r"\s+[-*=~#|]+\Z")
+_BEHIND_LINE = "-*=~#|"
 #: Of marks around each other, more are nonsense.
 _MOST = 5
 
@@ -103,8 +103,9 @@ def _around(text: str) -> Mark | None:
     before = _BEFORE_LINE.match(rest)
     if before is None or "\n" in rest:
         return None
-    behind = _BEHIND_LINE.search(rest)
-    return Mark(start, start + before.end(), start + behind.start() if behind else end, end)
+    words = rest.rstrip(_BEHIND_LINE)
+    inner_end = start + len(words.rstrip()) if words[-1:].isspace() else end
+    return Mark(start, start + before.end(), inner_end, end)
 
 
 def _size_around(text: str) -> int:

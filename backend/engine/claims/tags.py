@@ -17,12 +17,13 @@ _SEPARATOR = re.compile(r"[,;|\n、，；]")
 _INSTRUCTION = re.compile(r"<[^<>]*>|\bBREAK\b|\bAND\b")
 #: Brackets around a tag, unless they are escaped and so part of its name, and a weight behind it.
 _OPENING = re.compile(r"(?:\s|(?<!\\)[(\[{])+")
-_CLOSING = re.compile(r"(?:\s|(?<!\\)[)\]}]|:\d*\.?\d+(?=\s*[)\]}]))+$")
+#: It begins with all of a row of blanks or brackets, so that no row is tried from each of them.
+_CLOSING = re.compile(r"(?<!\s)(?<!(?<!\\)[)\]}])(?:\s|(?<!\\)[)\]}]|:\d*\.?\d+(?=\s*[)\]}]))+$")
 #: A sentence that ends within a piece, or with it.
 _ENDS_WITHIN = re.compile(r"[.!?][\"'”’)]*\s+\S|[。！？]")
 _ENDS_WITH_IT = re.compile(r"\w[.!?][\"'”’)]*$")
 #: Behind the last sentence before a list, or the last tag before a sentence.
-_PROSE_END = re.compile(r"[.!?][\"'”’)]*\s+|[。！？]\s*|\s*\n+")
+_PROSE_END = re.compile(r"[.!?][\"'”’)]*\s+|[。！？]\s*|(?<!\s)\s*\n+")
 _ARTICLES = re.compile(r"\b(?:a|an|the|is|are|was|were)\b", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:and|or|but|while|which|who|as)\b", re.IGNORECASE)
 
