@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, exists
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.orm import Session, aliased
 
-from backend.features.near_duplicates.queries import group_ids
 from backend.features.near_duplicates.tables import NearDuplicate
 from backend.review.added_filters import AddedFilter
 from db.models import Pair
@@ -22,15 +21,18 @@ def count_answers(session: Session, pair_ids: Sequence[int]) -> dict[str, int]:
     """How many of the pairs, of one dataset, are in a group, and in none; {} where it has no group:
     duplicates were not searched for, or there are none."""
     grouped = count_among(session, NearDuplicate.pair_id, pair_ids)
-    if not grouped and not _has_groups(session, pair_ids):
+    if not grouped and not (pair_ids and _has_groups(session, pair_ids)):
         return {}
     return {"yes": grouped, "no": len(pair_ids) - grouped}
 
 
 def _has_groups(session: Session, pair_ids: Sequence[int]) -> bool:
     """Whether the dataset of these pairs has a group."""
-    first = session.get(Pair, pair_ids[0]) if pair_ids else None
-    return first is not None and bool(group_ids(session, first.dataset_id, limit=1))
+    first = aliased(Pair)
+    dataset_id = select(first.dataset_id).where(first.id == pair_ids[0]).scalar_subquery()
+    member = select(NearDuplicate.pair_id).join(Pair, Pair.id == NearDuplicate.pair_id)
+    query = member.where(Pair.dataset_id == dataset_id).limit(1)
+    return session.execute(query).one_or_none() is not None
 
 
 FILTER = AddedFilter(
