@@ -43,6 +43,7 @@ from backend.jobs.compare_source import (
 from backend.jobs.dataset_reports import SHOWN_PROBLEMS, ImportReport
 from backend.jobs.manage_datasets import look_for_pictures
 from backend.jobs.moved_rows import content_key
+from backend.jobs.scoring.known_pictures import UNKNOWN
 from backend.jobs.scoring.vectors import forget_meanings
 from backend.jobs.shared_pictures import shared_pictures
 from backend.progress import Progress, no_progress
@@ -450,7 +451,8 @@ class _Target:
         self.time = dataset.created_at
         if Path(dataset.root) != root:
             self._follow(dataset)
-        store.write(dataset_queries.clear_problems, dataset.id)
+        # An import does not ask a model which pictures it knows: scoring lists these anew.
+        store.write(dataset_queries.clear_problems, dataset.id, keep=UNKNOWN)
         self.is_new = False
         self._id = dataset.id
 

@@ -259,10 +259,15 @@ def count_pairs_with_problem(session: Session, dataset_id: int, kind: str) -> in
     return session.execute(query).scalar_one()
 
 
-def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
-    """Delete the problems before the dataset is imported again; or those of one kind with pictures
-    of its pairs, before these are read again: rows that an import left out stay listed."""
+def clear_problems(
+    session: Session, dataset_id: int, kind: str | None = None, keep: str | None = None
+) -> None:
+    """Delete the problems before the dataset is imported again, except those of the kind `keep`;
+    or those of one kind with pictures of its pairs, before these are read again: rows that an
+    import left out stay listed."""
     forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)
+    if keep is not None:
+        forget = forget.where(ImportProblem.kind != keep)
     if kind is not None:
         pictures = select(Pair.image_path).where(Pair.dataset_id == dataset_id)
         forget = forget.where(ImportProblem.kind == kind, ImportProblem.file.in_(pictures))

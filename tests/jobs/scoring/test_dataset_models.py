@@ -315,6 +315,9 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     # They are neither unfinished work nor a reason to refuse: a second run has nothing to do.
     assert workspace.prepare("mixed") == dataset
     assert workspace.jobs.recent() == []
+    workspace.jobs.import_dataset(tmp_path / "mixed", name="mixed")
+    assert workspace.prepare("mixed") == dataset, "an import forgets none of them"
+    assert workspace.jobs.recent() == []
     again = workspace.jobs.score(dataset, suggestions=False)
     assert (again.scored, again.skipped, again.unknown) == (0, MIXED, 4)
     assert left_out(workspace, dataset) == names
