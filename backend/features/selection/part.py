@@ -86,7 +86,7 @@ def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
     queues += [
         (f"see what would be left out: {words}", fields) for words, fields in report.goes.items()
     ]
-    lines = [f"{report.kept} of {report.taking_part} undecided pairs are kept."]
+    lines = [f"{report.kept} of {report.taking_part} undecided pairs{report.where} are kept."]
     lines += report.losses_in_words()
     lines += [f"Note: {line}." for line in report.notes]
     addresses = [(f"?dataset={dataset_id}&{as_query(fields)}", words) for words, fields in queues]

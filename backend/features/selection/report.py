@@ -57,12 +57,17 @@ class SelectionReport:
     view: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def where(self) -> str:
+        """The splits that the undecided pairs are of, in words behind "pairs"; "": all."""
+        splits = self.choice.splits
+        return f" of the split '{', '.join(splits)}'" if splits else ""
+
     def in_words(self) -> str:
         """Counts, thresholds and losses."""
         choice = self.choice
-        where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
         lines = [
-            f"{count_of(self.taking_part, 'undecided pair')}{where}: {self.pool} "
+            f"{count_of(self.taking_part, 'undecided pair')}{self.where}: {self.pool} "
             f"by match, {self.kept} of them by {choice.criterion}; "
             f"{counted(self.decided, 'decided pair is', 'decided pairs are')} not counted.",
             f"Thresholds: s {_at_least(self.align_line)}, {choice.criterion} "

@@ -207,6 +207,16 @@ def report_on(
         notes.append("the view holds the first stage only: the second is not a range of a column")
     if len(choice.splits) > 1:
         notes.append("a queue holds one split or all of them: the view holds the other splits too")
+    unscored = int(np.isnan(choice_made.columns.s_0[choice_made.takes_part]).sum())
+    if unscored and choice.by != "random":
+        first = counted(
+            unscored,
+            "undecided pair has no match: it goes",
+            "undecided pairs have no match: they go",
+        )
+        notes.append(
+            f"{first} last, and no queue by match shows {'it' if unscored == 1 else 'them'}"
+        )
     if unknown := int(np.isnan(choice_made.values[selection.pool]).sum()):
         first = counted(
             unknown, "pair of the first stage has no", "pairs of the first stage have no"

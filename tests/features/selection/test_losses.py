@@ -43,6 +43,8 @@ def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
     )
     html = " ".join(str(selection_html(report, 7)).split())
     assert "100 of 200 undecided pairs are kept." in html
+    of_train = replace(report, choice=TwoStage(split="train"))
+    assert "pairs of the split &#39;train&#39; are kept." in selection_html(of_train, 7)
     assert "1 word is lost: &lt;b&gt;zebra&lt;/b&gt;." in html
     assert "Splits that lose more than the dataset as a whole: val 10%." in html
     assert "Note: 2 pairs of the first stage have no support and go last." in html

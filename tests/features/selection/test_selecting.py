@@ -280,6 +280,19 @@ def test_a_dataset_without_support_is_refused(workspace: Workspace, is_measured:
         report_of(workspace, TwoStage())
 
 
+def test_pairs_without_a_match_are_counted_because_no_queue_by_match_has_them(
+    workspace: Workspace,
+) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        nothing = {"s_0": None}
+        set_columns(session, dict.fromkeys(ids[60:63], nothing))
+    report = report_of(workspace, TwoStage())
+    assert any(note.startswith("3 undecided pairs have no match") for note in report.notes)
+    random = report_of(workspace, TwoStage(by="random"))
+    assert not any("no match" in note for note in random.notes)
+
+
 def test_pairs_without_support_come_last_and_are_counted(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
