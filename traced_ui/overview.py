@@ -107,9 +107,9 @@ def table(
     unread: Mapping[int, str] = MappingProxyType({}),
 ) -> Markup:
     """A page of the queue as a table. `extras`: the columns of the source by pair id, and `tags`;
-    `order`: of the queue. `view`: the scroll position stays as long as this does. `has_more`:
-    whether rows follow on this page. `leading`, `is_unfamiliar`, `unread`: as in `QueuePanel`.
-    `buttons`: added ones."""
+    `order`: of the queue; "": no column sorts it. `view`: the scroll position stays as long as this
+    does. `has_more`: whether rows follow on this page. `leading`, `is_unfamiliar`, `unread`: as in
+    `QueuePanel`. `buttons`: added ones."""
     extra_names = list(dict.fromkeys(name for row in rows for name in extras.get(row.pair_id, ())))
     columns = {
         **_TABLE,

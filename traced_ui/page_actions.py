@@ -473,7 +473,8 @@ class PageActions:
             if state.is_table:
                 parts["stage"] = overview.table(
                     page.rows, self.review.extras_of(ids), self.review.tags_of(ids),
-                    state.filter["order"], view=f"{as_query(state.filter)} {state.after}",
+                    "" if state.given_order else state.filter["order"],
+                    view=f"{as_query(state.filter)} {state.after}",
                     has_more=page.next_cursor is not None and state.rows < MOST_ROWS,
                     leading=self.review.leading_claims(page.rows),
                     is_unfamiliar=state.is_unfamiliar, buttons=ADDED_BUTTONS,
@@ -533,6 +534,7 @@ class PageActions:
             undo_list=self._draw_undo_list(filter.dataset_id) if state.shows_history else "",
             can_undo=bool(state.done or counts.reviewed),
             is_pasted=bool(state.found),
+            given_order=state.given_order,
             buttons=QUEUE_BUTTONS,
         )
         return panel.draw(), page, counts

@@ -116,6 +116,14 @@ class PageState(BaseModel):
         before = (pair for pair in reversed(self.visited) if pair not in self.sampled)
         return next(before, self.pair)
 
+    @property
+    def given_order(self) -> str:
+        """The order of a queue that no measure or column sorts, in words; "": one does."""
+        if self.shows_skipped:
+            return "as skipped"
+        is_search = self.found or self.filter.get("meaning") or self.filter.get("like")
+        return "nearest first" if is_search else ""
+
     def advance(self, tags: Sequence[TagChange] = ()) -> None:
         """Record a new verdict, or a change of tags that `tags` take back: what was undone before
         cannot be redone."""

@@ -136,6 +136,8 @@ class QueuePanel:
     can_undo: bool = True
     #: The pairs are those with pictures like a pasted one.
     is_pasted: bool = False
+    #: As in `PageState`: there is no other one to choose.
+    given_order: str = ""
     #: Added ones, for the whole queue.
     buttons: Sequence[GridButton] = ()
 
@@ -154,7 +156,7 @@ class QueuePanel:
             count=self.count,
             has_more=self.has_more,
             is_first_page=self.is_first_page,
-            hint=_hint(order.removeprefix(REVERSED)),
+            hint="" if self.given_order else _hint(order.removeprefix(REVERSED)),
             link=as_query(filter),
             filter=filter,
             filters=_draw_filters(filters, choices, sample, self.constants)
@@ -196,6 +198,7 @@ class QueuePanel:
             ),
             draft=self.draft,
             alike=alike,
+            given_order=self.given_order,
             views=tuple(self.views),
             view_name=next((n for n, fields in self.views.items() if fields == self.filter), ""),
             is_mixed=self.is_mixed,
@@ -223,6 +226,7 @@ class _Filters(NamedTuple):
     forms: tuple[tuple[str, Markup], ...]
     draft: str
     alike: str
+    given_order: str
     views: tuple[str, ...]
     view_name: str
     is_mixed: bool
@@ -246,7 +250,9 @@ def _draw_filters(
         filter=filter,
         draft=shown.draft,
         shows=SHOWS,
-        orders={order: order_label(order)} | ORDERS,
+        orders={order: shown.given_order}
+        if shown.given_order
+        else {order: order_label(order)} | ORDERS,
         alike=shown.alike,
         groups=_GROUPS,
         labels=_CHIPS,

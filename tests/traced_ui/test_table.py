@@ -85,3 +85,18 @@ def test_columns_beyond_the_first_numbers_are_folded_until_they_are_chosen(
     assert [name for name in ("p_error", "s_0", "gain", "note") if not ticks[name]] == []
     assert [name for name in ("icc", "support", "specificity") if ticks[name]] == []
     assert ticks["extra:licence"], "what the source says is shown"
+
+
+def test_a_queue_that_no_column_sorts_shows_no_order_of_a_column(workspace: Workspace) -> None:
+    """Nor is another order offered, in which it would not be."""
+    page = Page(workspace)
+    page.press("table")
+    page.press("sort", name="icc")
+    assert 'data-action="sort"' in page.shown["stage"]
+    page.press("table")
+    page.state.found = page.listed[::-1]
+    page.press("table")
+    assert "aria-sort" not in page.shown["stage"]
+    assert 'data-action="sort"' not in page.shown["stage"]
+    sort = page.shown["queue"].partition('data-filter="order">')[2].partition("</select>")[0]
+    assert re.findall("<option[^>]*>([^<]*)", sort) == ["nearest first"]
