@@ -248,7 +248,8 @@ class VerdictActions(TagActions):
                 return message_part(note("There is nothing to undo."))
             again = Step(pair=state.pair)
             state.pair = verdict.pair_id
-            self.say(f"Undone{_many(verdict)}. {_now(verdict)}", "good")
+            now = "Each is as before." if verdict.together > 1 else _now(verdict)
+            self.say(f"Undone{_many(verdict)}. {now}", "good")
         state.done, state.undone = state.done[:-1], newest([*state.undone, again])
         return None
 

@@ -88,8 +88,9 @@ class DiffReport:
 
 @dataclass(frozen=True)
 class RestoreReport:
-    """`restored`: pairs whose verdict was put in effect again; `reworded`: left alone, because the
-    source has another caption by now; `gone`: in the snapshot, but hidden now."""
+    """`restored`: pairs whose verdict, or lack of one, was put in effect again; `reworded`: left
+    alone, because the source has another caption by now; `gone`: in the snapshot, but hidden now.
+    """
 
     snapshot: str
     restored: int
@@ -104,9 +105,8 @@ class RestoreReport:
         gone = counted(self.gone, "is no longer in the source", "are no longer in the source")
         notes += [gone] if self.gone else []
         rest = f" Left alone: {'; '.join(notes)}." if notes else ""
-        return (
-            f"{count_of(self.restored, 'pair')} {verb} back the verdict of '{self.snapshot}'.{rest}"
-        )
+        state = f"{'its' if self.restored == 1 else 'their'} state in '{self.snapshot}'"
+        return f"{count_of(self.restored, 'pair')} {verb} back {state}.{rest}"
 
 
 @dataclass

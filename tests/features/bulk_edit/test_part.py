@@ -59,6 +59,16 @@ def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(workspace: Work
     assert texts(workspace) == [f"<b>A photo</b> of {text}" for text in before]
 
 
+def test_the_undo_of_many_says_no_state_of_one_pair(workspace: Workspace) -> None:
+    """The newest is undecided again, the one before it is right again."""
+    page = Page(workspace)
+    page.press("correct")
+    page.press("edit-apply", **edit(prefix="A photo of "))
+    said = page.press("undo")
+    assert "pairs at once. Each is as before." in said
+    assert "ndecided" not in said
+
+
 def test_an_edit_is_limited_to_the_selection_or_the_queue(workspace: Workspace) -> None:
     page, before = Page(workspace), texts(workspace)
     rows = workspace.review.queue_page(EVERY, limit=100).rows

@@ -26,6 +26,7 @@ ROWS = [
 
 def test_counts_of_what_is_left_alone_agree_with_their_verbs() -> None:
     one, two = (RestoreReport("s", 3, count, count).in_words() for count in (1, 2))
+    assert one.startswith("3 pairs got back their state in 's'."), "some have become undecided"
     assert "1 has another caption in the source; 1 is no longer in the source" in one
     assert "2 have another caption in the source; 2 are no longer in the source" in two
 
