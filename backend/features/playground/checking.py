@@ -17,6 +17,8 @@ from backend.engine.correction.suggestion_chance import worth_of
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.types import SuspectWord
 from backend.engine.familiarity import Familiarity
+from backend.engine.languages.foreign import foreign_language
+from backend.engine.presets import languages_of
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError, UnknownPictures
@@ -73,6 +75,13 @@ class Analysis:
     selected: int = 0
     #: The model does not know such pictures; it was asked to score this one anyway.
     is_unfamiliar: bool = False
+    #: The caption's language, if the model does not read it; otherwise "".
+    unread_language: str = ""
+
+    @property
+    def is_beyond_model(self) -> bool:
+        """The chance of error says nothing, and no corrections were asked for."""
+        return self.is_unfamiliar or bool(self.unread_language)
 
     @property
     def claim(self) -> ClaimView | None:
@@ -108,6 +117,8 @@ def analyse(
         if not anyway:
             raise
         is_unfamiliar = True
+    info = engine.scorer.info
+    unread_language = foreign_language(caption, languages_of(info.model))
     text, constants = caption[:LONGEST_EDIT], _constants_of(store, dataset_id)
     with engine.lock:
         state = engine.encode([image])[0]
@@ -121,7 +132,7 @@ def analyse(
         trajectory = leading.trajectory
         suspects = suspects_by(classifier, trajectory, leading.p_error)
         suggestions: Sequence[Suggestion] = ()
-        if not is_unfamiliar:
+        if not (is_unfamiliar or unread_language):
             (suggestions,) = judge.suggest_all(
                 engine.scorer,
                 [
@@ -137,7 +148,6 @@ def analyse(
             )
         icc, words = engine.why_abstract(blank_out(caption, constants))
         phrases = _phrases(engine, state, blank_out(text, constants))
-    info = engine.scorer.info
     claims = _claim_views(judgement) if not judgement.scored.is_single else ()
     return Analysis(
         caption=caption,
@@ -157,6 +167,7 @@ def analyse(
         claims=claims,
         selected=judgement.claims.index(leading.claim),
         is_unfamiliar=is_unfamiliar,
+        unread_language=unread_language,
     )
 
 

@@ -359,7 +359,7 @@ def result_html(result: Analysis, picture: str, link: SharedResult | None = None
             gains,
             claims=result.claims,
             selected_claim=result.selected if result.claims else None,
-            is_unfamiliar=result.is_unfamiliar,
+            is_unfamiliar=result.is_beyond_model,
             is_reachable=True,
         ),
         suggestions=[
@@ -396,6 +396,7 @@ def stored_answer(workspace: Workspace, example: Example) -> tuple[str, str, str
         scored_by=opinion.scored_by, limits=opinion.limits,
         abstractness=Abstractness(view.caption, view.icc, ()), phrases=view.support.phrases,
         claims=view.claims, selected=view.selected, is_unfamiliar=view.is_unfamiliar,
+        unread_language=view.unread_language,
     )  # fmt: skip
     chart = trajectory_chart(trajectory)
     picture = Path(example.picture)

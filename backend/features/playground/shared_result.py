@@ -69,7 +69,7 @@ def share(result: Analysis, digest: str, example: int | None = None) -> SharedRe
     for one."""
     if not digest or len(result.caption) > LONGEST_CAPTION:
         return None
-    p_error = None if result.is_unfamiliar else result.p_error
+    p_error = None if result.is_beyond_model else result.p_error
     return SharedResult(result.caption, digest, result.s_0, p_error, result.scored_by, example)
 
 

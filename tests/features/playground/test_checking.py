@@ -1,9 +1,12 @@
 """One picture and a text of several claims are tried claim by claim."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from backend.engine.constants.part import ConstantPart
 from backend.features.playground.checking import analyse
+from backend.features.playground.page import result_html
+from backend.features.playground.shared_result import share
 from backend.jobs.scoring.dataset_constants import ConstantChoice, remember_constants
 from backend.workspace import Workspace
 from research.scenes.long_captions import paragraphs
@@ -37,6 +40,20 @@ def test_a_sentence_is_tried_as_it_stands(workspace: Workspace) -> None:
     result = analyse(workspace, render(drawn.scene, 96), drawn.text)
     assert (result.claims, result.claim) == ((), None)
     assert result.trajectory.caption.text == drawn.text
+
+
+def test_a_text_that_the_model_does_not_read_has_no_chance_of_error(workspace: Workspace) -> None:
+    (drawn,) = paragraphs(1, 42, sentences=(1,), errors=(1,), pronouns=0.0, vague=0.0)
+    picture = render(drawn.scene, 96)
+    result = analyse(workspace, picture, "Ein Hund sitzt neben einem Haus im Regen.")
+    assert (result.unread_language, result.suggestions) == ("German", ())
+    shared = share(replace(result, p_error=0.9), "0" * 64)
+    assert shared is not None
+    assert shared.p_error is None
+    html = result_html(replace(result, p_error=0.9), "a.png")
+    assert "does not read German" in html
+    assert "likely wrong" not in html
+    assert analyse(workspace, picture, drawn.text).unread_language == ""
 
 
 def test_a_text_is_tried_without_the_constant_parts_of_its_dataset(
