@@ -34,16 +34,18 @@ UNKNOWN = "unknown picture"
 @dataclass(frozen=True)
 class Recognition:
     """Of the pictures still to be scored, `sampled` were examined and `unknown` are unlike those
-    that `model` was trained on."""
+    that `model` was trained on. `share`: of the dataset's pairs that are still to be scored; the
+    model knows the pictures of the others."""
 
     model: str
     sampled: int
     unknown: int
+    share: float = 1.0
 
     @property
     def refusal(self) -> str:
         """Why the dataset is refused; "" if it is not."""
-        if self.unknown <= MOST_UNKNOWN * self.sampled:
+        if self.unknown * self.share <= MOST_UNKNOWN * self.sampled:
             return ""
         are = "is" if self.unknown == 1 else "are"
         return (
@@ -76,11 +78,14 @@ def examine(store: Store, engine: Engine, dataset: DatasetRow, run_id: int = 0) 
             pair_queries.without_description(session, dataset.id),
         )
         names = sample_names(name for _, name in waiting if name not in left_out)
+        unscored = pair_queries.count_unscored(session, dataset.id, run_id)
+        unscored += pair_queries.count_without_description(session, dataset.id)
+        total = pair_queries.totals(session, dataset.id)[0]
     pictures = open_pictures(Path(dataset.root), names).values()
     images = [image for image in pictures if isinstance(image, Image.Image)]
     with engine.lock:
         unknown = int(familiarity.unknown(engine.scorer, images).sum())
-    return Recognition(model, len(images), unknown)
+    return Recognition(model, len(images), unknown, min(1.0, unscored / max(total, 1)))
 
 
 def sample_names(names: Iterator[str]) -> list[str]:

@@ -22,6 +22,7 @@ from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
 from tests.engine.concreteness.test_concreteness import classifier
 from tests.fixtures.features import needs
+from tests.fixtures.interrupting import stop_at
 from tests.fixtures.sizes import Sizes
 from tests.jobs.opening import OpenWorkspace, scoring_of
 from tests.research.scenes.other_pictures import generated
@@ -241,9 +242,11 @@ def test_a_decision_to_score_anyway_is_remembered(
     assert not recognise(again.store, again.engine, dataset).refusal
 
 
-def add_pictures(folder: Path, count: int, captions: tuple[str, ...] = ("A dog",)) -> list[str]:
+def add_pictures(
+    folder: Path, count: int, captions: tuple[str, ...] = ("A dog",), called: str = "other"
+) -> list[str]:
     """Pictures of other kinds, and their rows; returns their names."""
-    names = [f"images/other-{number}.png" for number in range(count)]
+    names = [f"images/{called}-{number}.png" for number in range(count)]
     with (folder / "metadata.jsonl").open("a") as table:
         for name, (_, image) in zip(names, generated(5, count), strict=True):
             image.save(folder / name)
@@ -332,6 +335,27 @@ def test_single_pictures_unknown_to_the_model_are_left_out(
     assert left_out(workspace, dataset) == []
     anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
     assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, MIXED, 0)
+
+
+def test_a_stopped_job_goes_on_although_the_unknown_pictures_come_last(
+    open_workspace: OpenWorkspace, tmp_path: Path, sizes: Sizes
+) -> None:
+    """By name they follow the others: of what remains they are more than a tenth, of the dataset
+    they are not. Nor are the others unknown if these are scored anyway."""
+    sizes(BATCH=6)
+    demo.write(tmp_path / "mixed", MIXED, 0, 64, seed=5)
+    add_pictures(tmp_path / "mixed", 2, called="unlike")
+    workspace = open_workspace(detector="eight signs", trajectories="first-step")
+    dataset = workspace.find_or_import(str(tmp_path / "mixed"))
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.score(
+            dataset, suggestions=False, progress=stop_at(18, "Comparing pictures and captions")
+        )
+    done = workspace.jobs.score(dataset, suggestions=False)
+    assert (done.skipped > 0, done.scored + done.skipped, done.unknown) == (True, MIXED, 2)
+    workspace.jobs.score(dataset, suggestions=False, anyway=True)
+    with workspace.store.reading() as session:
+        assert not dataset_queries.get_dataset(session, dataset).is_unfamiliar
 
 
 def test_a_dataset_scored_as_written_says_so_and_stays_until_it_is_scored_again(
