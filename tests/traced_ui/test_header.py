@@ -43,7 +43,7 @@ MAP = (
     ("before", "after"),
     [
         ("/?tab=team&dataset=2&text=a%20b", "/team?dataset=2&text=a+b"),
-        ("/?dataset=1&tab=playground", "/try?dataset=1"),
+        pytest.param("/?dataset=1&tab=playground", "/try?dataset=1", marks=needs("playground")),
         ("/?tab=review&pair=4", "/?pair=4"),
         ("/?tab=nothing", "/"),
         ("/?tab=//evil.example/", "/"),
@@ -78,6 +78,7 @@ def test_the_bar_names_the_datasets_and_chooses_the_one_of_the_address(
     assert client.get(f"/header?dataset={2**70}").status_code == 422
 
 
+@needs("quality_gate")
 def test_a_job_is_cancelled_by_its_button_or_the_reason_is_said(
     client: TestClient, workspace: Workspace
 ) -> None:
