@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from backend.errors import SettingsError
+from backend.jobs import measure_captions
 from backend.measures import MEASURES, Measure
 from backend.workspace import Workspace
 from tests.datasets.folders import dogs
 from tests.fixtures.interrupting import stop_at
-from tests.fixtures.sizes import Sizes
 
 NAME, PAIRS = "length", 7
 Install = Callable[..., None]
@@ -34,7 +34,7 @@ def dataset(workspace: Workspace, tmp_path: Path) -> int:
 
 
 def test_an_interrupted_job_goes_on_where_it_stopped(
-    workspace: Workspace, dataset: int, install: Install, sizes: Sizes
+    workspace: Workspace, dataset: int, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
 
@@ -43,7 +43,7 @@ def test_an_interrupted_job_goes_on_where_it_stopped(
         return float(picture().width)
 
     install(compute)
-    sizes(BATCH=2)
+    monkeypatch.setattr(measure_captions, "BATCH", 2)
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.run("measure", dataset, stop_at(4), measure=NAME)
     report = workspace.jobs.run("measure", dataset, measure=NAME)
