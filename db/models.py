@@ -376,7 +376,15 @@ class PairNumber(Base):
 
     pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
     measure: Mapped[str] = mapped_column(String(40), primary_key=True)
+    #: The pair's, for the index by which a queue is in the order of the numbers.
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
     value: Mapped[float] = mapped_column(Double)
+
+
+Index(
+    "ix_pair_numbers_order",
+    PairNumber.dataset_id, PairNumber.measure, PairNumber.value, PairNumber.pair_id,
+)  # fmt: skip
 
 
 class PhraseScore(Base):

@@ -62,7 +62,7 @@ def measure_captions(
                 without += 1
             else:
                 numbers[pair.pair_id] = value
-        store.write(measure_queries.save_numbers, measure, numbers)
+        store.write(measure_queries.save_numbers, dataset_id, measure, numbers)
         measured_count += len(numbers)
         progress(done + measured_count + without + unreadable, total, definition.title)
     return MeasureReport(dataset_id, measure, total, measured_count, without, unreadable)

@@ -1,5 +1,7 @@
 """The filters of a queue as SQL conditions."""
 
+from collections.abc import Collection
+
 from sqlalchemy import (
     ColumnElement,
     Select,
@@ -19,9 +21,10 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.caption_search import SHORTEST
 from db.column_types import now
+from db.measures import MEASURES
 from db.models import CAPTION_START, Hold, Pair
 from db.queries.blind_review import SeenVerdict, verdict_seen
-from db.queries.number_columns import number_column
+from db.queries.number_columns import listed_in_range, number_column, within
 from db.queries.opinion_queries import disputed_ids
 from db.queries.queue_filter import Group, QueueFilter
 from db.queries.ranking_queries import column_of, ranking_of
@@ -45,8 +48,11 @@ def held_by_others(reader: str) -> Select[int]:
     return select(Hold.pair_id).where(Hold.curator != reader, Hold.expires_at > moment)
 
 
-def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
-    """That a pair is in the queue."""
+def conditions_of(
+    session: Session, filter: QueueFilter, looked_up: Collection[str] = ()
+) -> list[ColumnElement[bool]]:
+    """That a pair is in the queue. `looked_up`: measures of whose numbers that of each pair is
+    looked up; of others without a column, the pairs in a range are listed first."""
     conditions = [Pair.dataset_id == filter.dataset_id, Pair.hidden.is_(False)]
     if filter.reader is not None:
         conditions.append(Pair.id.not_in(held_by_others(filter.reader)))
@@ -54,14 +60,16 @@ def conditions_of(session: Session, filter: QueueFilter) -> list[ColumnElement[b
         conditions.append(Pair.id.in_(filter.among))
     if filter.without:
         conditions.append(Pair.id.not_in(filter.without))
-    return [*conditions, *_criteria(session, filter)]
+    return [*conditions, *_criteria(session, filter, looked_up)]
 
 
-def _group(session: Session, group: Group[QueueFilter]) -> ColumnElement[bool]:
+def _group(
+    session: Session, group: Group[QueueFilter], looked_up: Collection[str]
+) -> ColumnElement[bool]:
     parts = [
-        _group(session, part)
+        _group(session, part, looked_up)
         if isinstance(part, Group)
-        else and_(true(), *_criteria(session, part))
+        else and_(true(), *_criteria(session, part, looked_up))
         for part in group.parts
     ]
     if group.how == "all":
@@ -70,12 +78,14 @@ def _group(session: Session, group: Group[QueueFilter]) -> ColumnElement[bool]:
     return or_(*parts) if group.how == "any" else or_(*parts).is_not(true())
 
 
-def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
+def _criteria(
+    session: Session, filter: QueueFilter, looked_up: Collection[str]
+) -> list[ColumnElement[bool]]:
     """What the filter says of a pair, wherever it stands."""
     verdict = verdict_seen(session, filter.dataset_id)
     conditions: list[ColumnElement[bool]] = []
     if filter.where is not None:
-        conditions.append(_group(session, filter.where))
+        conditions.append(_group(session, filter.where, looked_up))
     if filter.review == "unreviewed":
         conditions.append(verdict.is_undecided)
     elif filter.review == "decided":
@@ -98,11 +108,11 @@ def _criteria(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]
         has_vague = func.coalesce(Pair.vague_claims, 0) > 0
         conditions.append(has_vague if filter.vague else ~has_vague)
     for range in filter.ranges:
-        number = number_of(session, filter.dataset_id, range.column)
-        if range.minimum is not None:
-            conditions.append(number >= range.minimum)
-        if range.maximum is not None:
-            conditions.append(number <= range.maximum)
+        if MEASURES[range.column].is_column or range.column in looked_up:
+            number = number_of(session, filter.dataset_id, range.column)
+            conditions += within(number, range)
+        else:
+            conditions += listed_in_range(filter.dataset_id, range)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))

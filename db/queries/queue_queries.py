@@ -50,6 +50,7 @@ from db.errors import MissingRow
 from db.measures import MEASURES
 from db.models import CAPTION_START, PICTURE, Pair
 from db.queries.blind_review import built_once, pair_columns, verdict_seen
+from db.queries.number_columns import SortKey, rows_in_order, within
 from db.queries.queue_conditions import (
     BY_PROBABILITY,
     conditions_of,
@@ -67,10 +68,9 @@ from db.queries.tag_queries import first_tag
 
 #: Orders by text that every pair has.
 _COMPLETE = ("picture", "external_id", "caption")
-#: Orders in which an index has the pairs.
+#: Orders in which an index has the pairs, besides those by measures.
 WITH_INDEX = (
-    "p_error", "uncertainty", "gain", "s_0", "icc", "disagreement", "support", "weakest",
-    "specificity", "position", "random", "picture", "external_id", "caption", "split",
+    "uncertainty", "position", "random", "picture", "external_id", "caption", "split",
 )  # fmt: skip
 #: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
@@ -165,8 +165,11 @@ def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) ->
 
 @dataclass(frozen=True)
 class _Segment:
+    """`joined`: those of the conditions that join the table by which it is ordered."""
+
     conditions: tuple[ColumnElement[bool], ...]
     order: tuple[ColumnElement[Any], ...]
+    joined: tuple[ColumnElement[bool], ...] = ()
 
 
 def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
@@ -191,6 +194,15 @@ def _column(session: Session, filter: QueueFilter) -> ColumnElement[Any] | None:
         case "tag":
             return first_tag()
     return getattr(Pair, filter.order).expression
+
+
+def _sort_key(session: Session, filter: QueueFilter) -> SortKey | None:
+    """What the filter's order sorts by; None for the order of import."""
+    measure = MEASURES.get(filter.order)
+    if measure is not None and not measure.is_column:
+        return rows_in_order(filter.dataset_id, measure.name)
+    column = _column(session, filter)
+    return None if column is None else SortKey(column, Pair.id.expression, column.is_(None))
 
 
 def _extra(session: Session, name: str) -> ColumnElement[Any]:
@@ -219,42 +231,53 @@ def _segments(
     session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> Iterator[_Segment]:
     """The ranges that follow (or, backwards, precede) a position, nearest first."""
-    column = _column(session, filter)
-    if column is None:
+    key = _sort_key(session, filter)
+    if key is None:
         yield _by_id((), (not filter.descending) != backwards, place)
         return
-    values_descend = filter.descending != backwards
-    # As in the indexes (`models.py`): ids ascend from the worst value on.
+    column, values_descend = key.value, filter.descending != backwards
+    # As in the indexes (`models.py`): ids ascend from the worst value on, or with the values.
     measure = MEASURES.get(filter.order)
-    ties_ascend = values_descend == (measure is not None and measure.worst == "high")
+    is_column_from_high = measure is not None and measure.is_column and measure.worst == "high"
+    ties_ascend = values_descend == is_column_from_high
     unknown_ascend = not backwards
-    limits = tuple(_limits(filter.where, filter.order, column)) if filter.where else ()
-    has_value = (column.is_not(None), *limits)
+    limits = (*key.joined, *_limits(filter, key))
+    has_value = (*limits, *(() if key.joined else (column.is_not(None),)))
     # A range over the ordering column excludes unknown values: skip their segment.
     bounded = filter.order in _COMPLETE or _is_bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
-        Pair.id.asc() if ties_ascend else Pair.id.desc(),
+        key.id.asc() if ties_ascend else key.id.desc(),
     )
     if place is None:
-        yield _Segment(has_value, by_value)
+        yield _Segment(has_value, by_value, key.joined)
         if not bounded:
-            yield _by_id((column.is_(None),), unknown_ascend, None)
+            yield _by_id((key.is_unknown,), unknown_ascend, None)
     elif place.value is None:
         if not bounded:
-            yield _by_id((column.is_(None),), unknown_ascend, place)
+            yield _by_id((key.is_unknown,), unknown_ascend, place)
         if backwards:
-            yield _Segment(has_value, by_value)
+            yield _Segment(has_value, by_value, key.joined)
     else:
         value = bindparam("place_value", type_=column.type)
-        yield _by_id((column == value,), ties_ascend, place)
+        yield _by_id((*key.joined, column == value), ties_ascend, place, key)
         beyond = column < value if values_descend else column > value
-        yield _Segment((beyond, *limits), by_value)
+        yield _Segment((beyond, *limits), by_value, key.joined)
         if not backwards and not bounded:
-            yield _by_id((column.is_(None),), unknown_ascend, None)
+            yield _by_id((key.is_unknown,), unknown_ascend, None)
 
 
-def _limits(
+def _limits(filter: QueueFilter, key: SortKey) -> Iterator[ColumnElement[bool]]:
+    """What the filter says of the values that pairs are sorted by, so that no others are read; a
+    range of a column of `pairs` is known as such."""
+    if filter.where is not None:
+        yield from _limits_of_others(filter.where, filter.order, key.value)
+    for range in filter.ranges:
+        if range.column == filter.order and key.joined:
+            yield from within(key.value, range)
+
+
+def _limits_of_others(
     group: Group[QueueFilter], order: str, column: ColumnElement[Any]
 ) -> Iterator[ColumnElement[bool]]:
     """What a group without some values says of all others, so that the index of an order is read
@@ -262,7 +285,7 @@ def _limits(
     for part in group.parts:
         if isinstance(part, Group):
             if group.how == "all":
-                yield from _limits(part, order, column)
+                yield from _limits_of_others(part, order, column)
         elif group.how == "none" and part == QueueFilter(part.dataset_id, ranges=part.ranges[:1]):
             for range in part.ranges:
                 if range.column == order and range.maximum is None:
@@ -279,13 +302,18 @@ def _is_bounded(filter: QueueFilter, name: str) -> bool:
 
 
 def _by_id(
-    conditions: tuple[ColumnElement[bool], ...], ascending: bool, place: Cursor | None
+    conditions: tuple[ColumnElement[bool], ...],
+    ascending: bool,
+    place: Cursor | None,
+    key: SortKey | None = None,
 ) -> _Segment:
+    """Pairs in order of id, which is that of the `key`, if it is given."""
+    id = Pair.id if key is None else key.id
     if place is not None:
         edge = bindparam("place_id")
-        beyond = Pair.id > edge if ascending else Pair.id < edge
-        conditions = (*conditions, beyond)
-    return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
+        conditions = (*conditions, id > edge if ascending else id < edge)
+    order = (id.asc() if ascending else id.desc(),)
+    return _Segment(conditions, order, () if key is None else key.joined)
 
 
 def _first_id(
@@ -354,22 +382,25 @@ class _Queries:
 
 def _queries(session: Session, filter: QueueFilter, segment: _Segment) -> _Queries:
     columns, order = _columns(session, filter), segment.order
-    conditions = conditions_of(session, filter)
+    # Of the order's own numbers, the segment has those in its range.
+    conditions = conditions_of(session, filter, (filter.order,))
     at_most = bindparam("at_most")
     rows = select(*columns).where(*conditions, *segment.conditions).order_by(*order).limit(at_most)
     if not _looks_ahead(session, filter):
         return _Queries(rows)
+    contains: tuple[ColumnElement[bool], ...] = ()
     if filter.text:
-        others = conditions_of(session, replace(filter, text=None))
-        conditions = [*others, _holds_ascii(session, filter.text.strip())]
+        contains = (_holds_ascii(session, filter.text.strip()),)
     # Those that are decided may be all pairs at the head of the queue.
     review = "unreviewed" if filter.review == "unreviewed" else "all"
     shown = conditions_of(session, QueueFilter(filter.dataset_id, review, reader=filter.reader))
     pairs = select(Pair.id).where(*shown, *segment.conditions)
-    first = pairs.order_by(*order).limit(bindparam("near"))
+    first = pairs.order_by(*order).limit(bindparam("near")).correlate(None)
     # No index serves a CASE: these pairs are read, and no others.
-    is_in_queue = case((and_(*conditions), true()), else_=false())
-    nearest = select(*columns).where(Pair.id.in_(first), is_in_queue).order_by(*order)
+    conditions = conditions_of(session, replace(filter, text=None), tuple(MEASURES))
+    is_in_queue = case((and_(*conditions, *contains), true()), else_=false())
+    are_next = (Pair.id.in_(first), *segment.joined)
+    nearest = select(*columns).where(*are_next, is_in_queue).order_by(*order)
     count = select(func.count()).select_from(first.subquery())
     return _Queries(rows, nearest.limit(at_most), count)
 
@@ -386,7 +417,7 @@ def _looks_ahead(session: Session, filter: QueueFilter) -> bool:
         or (text.isascii() and len(text) >= SHORTEST)
     )
     is_sqlite = session.get_bind().dialect.name == "sqlite"
-    return is_sqlite and by_other_index and filter.order in WITH_INDEX
+    return is_sqlite and by_other_index and (filter.order in WITH_INDEX or filter.order in MEASURES)
 
 
 def _holds_ascii(session: Session, text: str) -> ColumnElement[bool]:

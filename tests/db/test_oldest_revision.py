@@ -113,7 +113,11 @@ def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Pat
     engine = create_engine(url)
     with engine.begin() as connection:
         enrich_at_this_revision(connection, 7)
-        connection.execute(text("UPDATE pairs SET second_opinion = -0.1 WHERE id = 3"))
+        connection.execute(
+            text("UPDATE pairs SET second_opinion = -0.1 WHERE id = 3")
+            if revision < "0045"
+            else text("INSERT INTO pair_numbers VALUES (3, 'second_opinion', -0.1)")
+        )
     engine.dispose()
     store = open_store(url)
     assert store.upgraded_from == revision

@@ -57,6 +57,10 @@ def dataset_id(module_store: Store) -> Iterator[int]:
     del MEASURES["length"]
 
 
+#: Orders in which an index has the pairs.
+WITH_INDEX = (*queue_queries.WITH_INDEX, *filter_names())
+
+
 def orders() -> list[str]:
     return [*filter_names(), *ORDERS, "extra:width"]
 
@@ -104,7 +108,7 @@ def reviewed_pairs(store: Store) -> int:
         for measure in MEASURES.values():
             if measure.operation == "measure":
                 values = {i: choose.choice([0.2, 0.7]) for i in some()}
-                measure_queries.save_numbers(session, measure.name, values)
+                measure_queries.save_numbers(session, dataset, measure.name, values)
     for i in some(0.4):
         note = choose.choice(["", "blurred", "see above"])
         decide(store, i, choose.choice(["correct", "drop", "unsure"]), note=note)
@@ -367,7 +371,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
 
 def test_orders_with_an_index_are_not_sorted(sqlite_store: Store) -> None:
     dataset_id, _ = add_dataset(sqlite_store, 0)
-    for order in queue_queries.WITH_INDEX:
+    for order in WITH_INDEX:
         with watching(sqlite_store) as statements, sqlite_store.reading() as session:
             queue_queries.page(session, QueueFilter(dataset_id, order=order))
         # The most uncertain: of two ranges of an index, ties alone are sorted.
@@ -488,7 +492,7 @@ def test_a_search_is_the_same_near_and_far(
                 [queue_queries.count(session, filter)],
             ]
 
-    orders = sorted(queue_queries.WITH_INDEX)  # in all others, no search looks near
+    orders = sorted(WITH_INDEX)  # in all others, no search looks near
     searches = [*product(("arts", "wood"), orders, (True, False)), ("zebra", "p_error", True)]
     near = {}
     for most in (3, 1000):
@@ -528,7 +532,7 @@ def test_ranges_are_the_same_near_and_far(
                 [queue_queries.previous_pair(session, ordered, i) for i in ids[::13]],
             ]
 
-    each = [*product(filters, sorted(queue_queries.WITH_INDEX), (True, False))]
+    each = [*product(filters, sorted(WITH_INDEX), (True, False))]
     near = {}
     for most in (3, 1000):
         monkeypatch.setattr(queue_queries, "_NEAR", most)

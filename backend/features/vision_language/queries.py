@@ -50,9 +50,8 @@ def delete_opinions(session: Session, run_id: int, pair_ids: Sequence[int] | Non
 def save_signs(session: Session, dataset_id: int, sign_of: Mapping[int, float]) -> None:
     """Set the sign of these pairs, and of no others of the dataset."""
     lock_pairs(session, list(sign_of))  # first, as who writes pairs and then their numbers
-    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    of_dataset = PairNumber.measure == _MEASURE, PairNumber.pair_id.in_(pairs)
+    of_dataset = PairNumber.measure == _MEASURE, PairNumber.dataset_id == dataset_id
     session.execute(
         delete(PairNumber).where(*of_dataset), execution_options={"synchronize_session": False}
     )
-    measure_queries.save_numbers(session, _MEASURE, sign_of)
+    measure_queries.save_numbers(session, dataset_id, _MEASURE, sign_of)
