@@ -68,12 +68,12 @@ def within(value: ColumnElement[Any], range: Range) -> list[ColumnElement[bool]]
     return conditions
 
 
-def listed_in_range(dataset_id: int, range: Range) -> list[ColumnElement[bool]]:
+def has_number_within(dataset_id: int, range: Range) -> list[ColumnElement[bool]]:
     """Conditions: the number that a measure without a column gives the pair is in the range. They
     are read from the index once, which is faster for many pairs than to look up that of each."""
     bounds = within(PairNumber.value.expression, range)
     if not bounds:
         return []
     of_measure = PairNumber.dataset_id == dataset_id, PairNumber.measure == range.column
-    listed = select(PairNumber.pair_id).where(*of_measure, *bounds)
-    return [Pair.id.in_(listed.correlate(None))]
+    pairs = select(PairNumber.pair_id).where(*of_measure, *bounds)
+    return [Pair.id.in_(pairs.correlate(None))]

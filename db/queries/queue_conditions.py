@@ -24,7 +24,7 @@ from db.column_types import now
 from db.measures import MEASURES
 from db.models import CAPTION_START, Hold, Pair
 from db.queries.blind_review import SeenVerdict, verdict_seen
-from db.queries.number_columns import listed_in_range, number_column, within
+from db.queries.number_columns import has_number_within, number_column, within
 from db.queries.opinion_queries import disputed_ids
 from db.queries.queue_filter import Group, QueueFilter
 from db.queries.ranking_queries import column_of, ranking_of
@@ -112,7 +112,7 @@ def _criteria(
             number = number_of(session, filter.dataset_id, range.column)
             conditions += within(number, range)
         else:
-            conditions += listed_in_range(filter.dataset_id, range)
+            conditions += has_number_within(filter.dataset_id, range)
     if filter.external_id is not None:
         check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))

@@ -242,7 +242,7 @@ def _segments(
     ties_ascend = values_descend == is_column_from_high
     unknown_ascend = not backwards
     limits = (*key.joined, *_limits(filter, key))
-    has_value = (*limits, *(() if key.joined else (column.is_not(None),)))
+    has_value = (column.is_not(None), *limits)
     # A range over the ordering column excludes unknown values: skip their segment.
     bounded = filter.order in _COMPLETE or _is_bounded(filter, filter.order)
     by_value = (

@@ -64,9 +64,9 @@ def test_the_undo_of_many_says_no_state_of_one_pair(workspace: Workspace) -> Non
     page = Page(workspace)
     page.press("correct")
     page.press("edit-apply", **edit(prefix="A photo of "))
-    said = page.press("undo")
-    assert "pairs at once. Each is as before." in said
-    assert "ndecided" not in said
+    answer = page.press("undo")
+    assert "pairs at once. Each is as before." in answer
+    assert "ndecided" not in answer
 
 
 def test_an_edit_is_limited_to_the_selection_or_the_queue(workspace: Workspace) -> None:

@@ -51,7 +51,7 @@ def test_a_text_that_the_model_does_not_read_has_no_chance_of_error(workspace: W
     assert shared is not None
     assert shared.p_error is None
     html = result_html(replace(result, p_error=0.9), "a.png")
-    assert "does not read German" in html
+    assert "No corrections by a model that does not read German." in html
     assert "likely wrong" not in html
     assert analyse(workspace, picture, drawn.text).unread_language == ""
 
